@@ -1,0 +1,142 @@
+//! Pure: from manifests to the daemon's configuration. The operator and `moored serve` both call it, so a manifest
+//! means the same with and without a cluster.
+
+mod accept;
+mod address;
+mod attach;
+
+use std::ops::RangeInclusive;
+
+use kube::ResourceExt;
+
+pub use accept::{accept_agent, accept_gateway, accept_target};
+
+use crate::auth::GatewayAuth;
+use crate::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig};
+use crate::gateway::{ToolNames, ToolNaming};
+use crate::serving::Endpoint;
+use crate::{MCPGateway, MCPTarget, names};
+
+/// What the installation decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Platform {
+    /// The absolute timeouts that sessions may have, in seconds.
+    pub session_timeout_seconds: RangeInclusive<i32>,
+    /// Whether targets may be on this machine, in plain HTTP: `moored serve`.
+    pub allow_loopback: bool,
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        Self { session_timeout_seconds: 900..=28_800, allow_loopback: false }
+    }
+}
+
+/// Why a manifest is not served. The message names the field and says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// One of [`crate::condition::reason`].
+    pub reason: &'static str,
+    /// A sentence for whoever wrote the manifest.
+    pub message: String,
+}
+
+/// A gateway's configuration, and what became of the targets that refer to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// What its daemons serve.
+    pub config: GatewayConfig,
+    /// The targets that refer to it, oldest first.
+    pub attachments: Vec<Attachment>,
+}
+
+/// What became of a target at a gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// The target's namespace.
+    pub namespace: String,
+    /// The target's name.
+    pub name: String,
+    /// The target's uid, as in the configuration.
+    pub uid: String,
+    /// Its alias, or why it is not attached.
+    pub outcome: Result<String, Refusal>,
+}
+
+/// What the gateway's daemons serve. `targets` are all that exist, of any namespace; those that refer to this gateway
+/// become attachments, oldest first.
+pub fn compile(
+    gateway: &MCPGateway,
+    targets: &[MCPTarget],
+    platform: &Platform,
+) -> Result<Compiled, Refusal> {
+    accept_gateway(gateway, platform)?;
+    let spec = &gateway.spec;
+    let (targets, attachments) = attach::attach(gateway, targets, platform);
+    let config = GatewayConfig {
+        name: gateway.name_any(),
+        namespace: gateway.namespace().unwrap_or_default(),
+        uid: gateway.uid().unwrap_or_default(),
+        path: spec.expose.path.clone(),
+        principals: principals(&spec.auth),
+        store: StoreConfig::Memory,
+        session_timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
+        naming: naming(&spec.tools),
+        hosts: hosts(gateway),
+        origins: origins(&spec.endpoint),
+        request_bytes: u64::from(spec.limits.request_bytes.unsigned_abs()),
+        drain: DrainConfig {
+            delay_seconds: spec.drain.delay_seconds.unsigned_abs(),
+            deadline_seconds: spec.drain.deadline_seconds.unsigned_abs(),
+        },
+        targets,
+    };
+    Ok(Compiled { config, attachments })
+}
+
+/// Anonymous is the one way that is served; an accepted gateway has written it.
+fn principals(
+    GatewayAuth { oidc: _, service_account: _, anonymous: _, delegation: _, denied: _ }: &GatewayAuth,
+) -> Principals {
+    Principals::Anonymous
+}
+
+fn naming(tools: &ToolNames) -> Naming {
+    match tools.naming {
+        ToolNaming::Prefixed => Naming::Prefixed { separator: tools.separator.clone() },
+        ToolNaming::Plain => Naming::Plain,
+    }
+}
+
+/// The Service's names, the public URL's host and those that are written. Without a namespace there is no Service.
+fn hosts(gateway: &MCPGateway) -> Vec<String> {
+    let endpoint = &gateway.spec.endpoint;
+    let service = gateway.namespace().filter(|namespace| !namespace.is_empty()).map(|namespace| {
+        let workload = names::gateway(&gateway.name_any()).workload;
+        [
+            workload.clone(),
+            format!("{workload}.{namespace}"),
+            format!("{workload}.{namespace}.svc"),
+            format!("{workload}.{namespace}.svc.cluster.local"),
+        ]
+    });
+    let public = endpoint.public_url.as_deref().and_then(address::host);
+    let all = service.into_iter().flatten().chain(public).chain(endpoint.allowed_hosts.iter().cloned());
+    distinct(all.map(|host| host.to_ascii_lowercase()))
+}
+
+fn origins(endpoint: &Endpoint) -> Vec<String> {
+    let written = endpoint.allowed_origins.iter().map(String::as_str);
+    distinct(endpoint.public_url.as_deref().into_iter().chain(written).filter_map(address::origin))
+}
+
+/// Each once, in the order of their first appearance.
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
+    values.fold(Vec::new(), |mut seen, value| {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+        seen
+    })
+}

@@ -1,0 +1,181 @@
+//! Pure: whether a manifest can be served, and what to write where it cannot. An API server has checked most of this
+//! already; `moored serve` has none, and an installed CRD may be older than the operator.
+
+use kube::ResourceExt;
+
+use super::{Platform, Refusal, address};
+use crate::condition::reason;
+use crate::served::{self, Unserved};
+use crate::server::{ServerType, ServiceServer};
+use crate::serving::{Drain, Endpoint, Expose};
+use crate::target::TargetGatewayReference;
+use crate::timeouts::Timeouts;
+use crate::{ACPAgent, MCPGateway, MCPTarget, rule};
+
+/// Whether the gateway can be served.
+pub fn accept_gateway(gateway: &MCPGateway, platform: &Platform) -> Result<(), Refusal> {
+    let spec = &gateway.spec;
+    all_served(&served::gateway(spec))?;
+    ensure(spec.auth.anonymous.is_some(), rule::AUTH_NEEDED)?;
+    replicas(spec.replicas)?;
+    session_timeout(spec.session.timeout_seconds, platform)?;
+    ensure(is_separator(&spec.tools.separator), rule::SEPARATOR)?;
+    ensure((1024..=268_435_456).contains(&spec.limits.request_bytes), rule::REQUEST_BYTES)?;
+    drain(&spec.drain)?;
+    endpoint(&spec.endpoint)?;
+    expose(&spec.expose)?;
+    let Some(pods) = &spec.pod_template else { return Ok(()) };
+    let reserved = |key: &String| key.starts_with("app.kubernetes.io/") || key.starts_with("mooring.dev/");
+    ensure(!pods.labels.keys().any(reserved), rule::POD_LABELS)?;
+    ensure(!pods.annotations.keys().any(|key| key.starts_with("mooring.dev/")), rule::POD_ANNOTATIONS)
+}
+
+/// Whether the target can be served, whatever its gateways say.
+pub fn accept_target(target: &MCPTarget, platform: &Platform) -> Result<(), Refusal> {
+    let spec = &target.spec;
+    all_served(&served::target(spec))?;
+    gateway_refs(&spec.gateway_refs, &target.namespace().unwrap_or_default())?;
+    timeouts(&spec.timeouts)?;
+    let server = &spec.server;
+    ensure(server.url.is_some() == (server.kind == ServerType::URL), rule::SERVER_URL)?;
+    ensure(server.service.is_some() == (server.kind == ServerType::Service), rule::SERVER_SERVICE)?;
+    if let Some(url) = &server.url {
+        address::check(&url.address, platform.allow_loopback)
+            .map_err(|wrong| invalid(format!("spec.server.url.address {wrong}")))?;
+    }
+    server.service.as_ref().map_or(Ok(()), service)
+}
+
+/// Whether the agent can be served: by this version, none can.
+pub fn accept_agent(_: &ACPAgent) -> Result<(), Refusal> {
+    Err(Refusal {
+        reason: reason::NOT_IMPLEMENTED,
+        message:
+            "this version does not serve kind ACPAgent: spec is stored and nothing runs; remove the object, \
+                  or keep it for a version that serves it"
+                .to_owned(),
+    })
+}
+
+/// A refusal for a value that no version can serve.
+pub(super) fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal { reason: reason::INVALID, message: message.into() }
+}
+
+fn ensure(holds: bool, message: &'static str) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err(invalid(message)) }
+}
+
+fn all_served(unserved: &[Unserved]) -> Result<(), Refusal> {
+    if unserved.is_empty() {
+        return Ok(());
+    }
+    let fields: Vec<_> =
+        unserved.iter().map(|Unserved { field, instead }| format!("{field} ({instead})")).collect();
+    Err(Refusal {
+        reason: reason::NOT_IMPLEMENTED,
+        message: format!("this version does not serve {}", fields.join(", ")),
+    })
+}
+
+fn replicas(replicas: i32) -> Result<(), Refusal> {
+    match replicas {
+        ..0 => Err(invalid("spec.replicas is negative; write 1, or 0 to stop serving")),
+        0 | 1 => Ok(()),
+        2.. => Err(Refusal {
+            reason: reason::STORE_NEEDS_ONE_REPLICA,
+            message: "spec.replicas is above 1, and sessions of the Memory store live in one pod; write replicas: 1"
+                .to_owned(),
+        }),
+    }
+}
+
+fn session_timeout(seconds: i32, platform: &Platform) -> Result<(), Refusal> {
+    let allowed = &platform.session_timeout_seconds;
+    if allowed.contains(&seconds) && seconds > 0 {
+        return Ok(());
+    }
+    Err(Refusal {
+        reason: reason::TIMEOUT_OUT_OF_RANGE,
+        message: format!(
+            "spec.session.timeoutSeconds is {seconds}, and this installation allows {} to {}; write a number of \
+             seconds in between",
+            allowed.start(),
+            allowed.end()
+        ),
+    })
+}
+
+fn drain(drain: &Drain) -> Result<(), Refusal> {
+    ensure(drain.delay_seconds >= 0, rule::DELAY)?;
+    ensure(drain.deadline_seconds >= 1, rule::DEADLINE)
+}
+
+fn endpoint(endpoint: &Endpoint) -> Result<(), Refusal> {
+    let public = endpoint.public_url.as_deref();
+    ensure(public.is_none_or(address::is_public_url), rule::PUBLIC_URL)?;
+    ensure(endpoint.allowed_origins.iter().all(|origin| address::is_origin(origin)), rule::ALLOWED_ORIGINS)?;
+    ensure(endpoint.allowed_hosts.iter().all(|host| address::is_host_name(host)), rule::ALLOWED_HOSTS)
+}
+
+fn expose(expose: &Expose) -> Result<(), Refusal> {
+    ensure((1..=65535).contains(&expose.port), rule::EXPOSE_PORT)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '~' | '-' | '/');
+    ensure(expose.path.starts_with('/') && expose.path.chars().all(plain), rule::EXPOSE_PATH)
+}
+
+fn is_separator(separator: &str) -> bool {
+    (1..=8).contains(&separator.len()) && separator.chars().all(|c| matches!(c, '.' | '_' | '-'))
+}
+
+fn gateway_refs(refs: &[TargetGatewayReference], own_namespace: &str) -> Result<(), Refusal> {
+    ensure((1..=16).contains(&refs.len()), rule::GATEWAY_REFS)?;
+    ensure(refs.iter().filter_map(|gateway| gateway.prefix.as_deref()).all(is_prefix), rule::PREFIX)?;
+    let mut seen = Vec::new();
+    for gateway in refs {
+        let key = (namespace_of(gateway, own_namespace), gateway.name.as_str());
+        if seen.contains(&key) {
+            return Err(invalid(format!(
+                "spec.gatewayRefs names the gateway {} twice, an empty namespace being the target's own; remove one",
+                gateway.name
+            )));
+        }
+        seen.push(key);
+    }
+    Ok(())
+}
+
+/// The namespace of the gateway referred to.
+pub(super) fn namespace_of<'a>(gateway: &'a TargetGatewayReference, own_namespace: &'a str) -> &'a str {
+    if gateway.namespace.is_empty() { own_namespace } else { &gateway.namespace }
+}
+
+fn is_prefix(prefix: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    (1..=63).contains(&prefix.len())
+        && prefix.chars().all(plain)
+        && prefix.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && prefix.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+fn timeouts(timeouts: &Timeouts) -> Result<(), Refusal> {
+    let all = [timeouts.connect_seconds, timeouts.request_seconds, timeouts.maximum_seconds];
+    ensure(all.iter().all(|seconds| *seconds >= 1), rule::TIMEOUTS_POSITIVE)?;
+    ensure(timeouts.request_seconds <= timeouts.maximum_seconds, rule::TIMEOUTS_ORDER)
+}
+
+fn service(service: &ServiceServer) -> Result<(), Refusal> {
+    ensure(is_service_name(&service.name), rule::SERVICE_NAME)?;
+    ensure((1..=65535).contains(&service.port), rule::SERVICE_PORT)?;
+    let path_is_plain = service.path.parse::<http::uri::PathAndQuery>().is_ok()
+        && service.path.starts_with('/')
+        && !service.path.contains(['#', '@', ' ']);
+    ensure(path_is_plain, rule::SERVER_PATH)
+}
+
+fn is_service_name(name: &str) -> bool {
+    (1..=63).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}

@@ -1,0 +1,148 @@
+//! Pure: which targets a gateway takes, under which alias, and where each is.
+
+use kube::ResourceExt;
+
+use super::accept::{accept_target, invalid, namespace_of};
+use super::{Attachment, Platform, Refusal};
+use crate::condition::reason;
+use crate::config::TargetConfig;
+use crate::gateway::{NamespacesFrom, ToolNaming};
+use crate::server::{Scheme, Server};
+use crate::target::TargetGatewayReference;
+use crate::{MCPGateway, MCPTarget, rule};
+
+/// The gateway's targets and what became of all that refer to it, oldest first.
+pub(super) fn attach(
+    gateway: &MCPGateway,
+    targets: &[MCPTarget],
+    platform: &Platform,
+) -> (Vec<TargetConfig>, Vec<Attachment>) {
+    let mut referring: Vec<_> =
+        targets.iter().filter_map(|target| Some((target, reference(target, gateway)?))).collect();
+    referring.sort_by_cached_key(|(target, _)| {
+        let created = target.creation_timestamp().map(|time| time.0);
+        (created, target.namespace(), target.name_any())
+    });
+    let mut taken = Vec::new();
+    let attachments = referring
+        .into_iter()
+        .map(|(target, reference)| {
+            let outcome = attach_one(gateway, target, reference, &taken, platform).map(|config| {
+                let alias = config.alias.clone();
+                taken.push(config);
+                alias
+            });
+            let namespace = target.namespace().unwrap_or_default();
+            Attachment { namespace, name: target.name_any(), uid: uid(target), outcome }
+        })
+        .collect();
+    (taken, attachments)
+}
+
+/// The target's reference to this gateway, if it has one.
+fn reference<'a>(target: &'a MCPTarget, gateway: &MCPGateway) -> Option<&'a TargetGatewayReference> {
+    let own = target.namespace().unwrap_or_default();
+    let (namespace, name) = (gateway.namespace().unwrap_or_default(), gateway.name_any());
+    target
+        .spec
+        .gateway_refs
+        .iter()
+        .find(|gateway| gateway.name == name && namespace_of(gateway, &own) == namespace)
+}
+
+fn attach_one(
+    gateway: &MCPGateway,
+    target: &MCPTarget,
+    reference: &TargetGatewayReference,
+    taken: &[TargetConfig],
+    platform: &Platform,
+) -> Result<TargetConfig, Refusal> {
+    consent(gateway, target)?;
+    accept_target(target, platform)?;
+    let alias = reference.prefix.clone().unwrap_or_else(|| target.name_any());
+    unambiguous(gateway, &alias)?;
+    if let Some(older) = taken.iter().find(|older| older.alias == alias) {
+        return Err(conflicted(&alias, older));
+    }
+    let namespace = target.namespace().unwrap_or_default();
+    let timeouts = &target.spec.timeouts;
+    Ok(TargetConfig {
+        url: url(&target.spec.server, &namespace)?,
+        alias,
+        name: target.name_any(),
+        uid: uid(target),
+        namespace,
+        connect_seconds: timeouts.connect_seconds.unsigned_abs(),
+        request_seconds: timeouts.request_seconds.unsigned_abs(),
+        maximum_seconds: timeouts.maximum_seconds.unsigned_abs(),
+    })
+}
+
+fn consent(gateway: &MCPGateway, target: &MCPTarget) -> Result<(), Refusal> {
+    let allowed = match gateway.spec.allowed_targets.namespaces.from {
+        NamespacesFrom::All => true,
+        NamespacesFrom::Same => target.namespace() == gateway.namespace(),
+        // Not served: `accept_gateway` has refused the gateway before this is asked.
+        NamespacesFrom::Selector => false,
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Refusal {
+        reason: reason::NOT_ALLOWED,
+        message: format!(
+            "the gateway {} takes targets of its own namespace only; move the target there, or write \
+             allowedTargets.namespaces.from: All in the gateway",
+            full_name(&gateway.namespace().unwrap_or_default(), &gateway.name_any())
+        ),
+    })
+}
+
+/// An exposed name splits at its first separator, so an alias may not hold one.
+fn unambiguous(gateway: &MCPGateway, alias: &str) -> Result<(), Refusal> {
+    let tools = &gateway.spec.tools;
+    match tools.naming {
+        ToolNaming::Prefixed if alias.contains(&tools.separator) => Err(invalid(format!(
+            "the alias {alias} holds the gateway's tools.separator {}, so its tools' names could not be told apart; \
+             write a spec.gatewayRefs[].prefix without it",
+            tools.separator
+        ))),
+        ToolNaming::Prefixed | ToolNaming::Plain => Ok(()),
+    }
+}
+
+fn conflicted(alias: &str, older: &TargetConfig) -> Refusal {
+    Refusal {
+        reason: reason::CONFLICTED,
+        message: format!(
+            "the older target {} has the alias {alias} at this gateway; write another spec.gatewayRefs[].prefix",
+            full_name(&older.namespace, &older.name)
+        ),
+    }
+}
+
+/// Where the server is. `accept_target` has seen that the member of the type's name is there.
+fn url(server: &Server, namespace: &str) -> Result<String, Refusal> {
+    let Server { kind: _, url, service, container: _ } = server;
+    if let Some(url) = url {
+        return Ok(url.address.clone());
+    }
+    let service = service.as_ref().ok_or_else(|| invalid(rule::SERVER_SERVICE))?;
+    let scheme = match service.scheme {
+        Scheme::HTTP => "http",
+        Scheme::HTTPS => "https",
+    };
+    let name = &service.name;
+    let host = if namespace.is_empty() { name.clone() } else { format!("{name}.{namespace}.svc") };
+    Ok(format!("{scheme}://{host}:{}{}", service.port, service.path))
+}
+
+/// The object's uid; without a cluster, something as unique.
+fn uid(target: &MCPTarget) -> String {
+    let without = || full_name(&target.namespace().unwrap_or_default(), &target.name_any());
+    target.uid().unwrap_or_else(without)
+}
+
+fn full_name(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}

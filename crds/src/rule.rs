@@ -1,0 +1,54 @@
+//! What is said when a served field breaks its rule. Words only; each says what to write instead.
+//!
+//! The API server says it by CEL; operator and `moored serve` say it of objects that no API server has checked.
+
+/// `spec.auth` of a gateway.
+pub const AUTH_NEEDED: &str =
+    "auth says nobody may call; write oidc, serviceAccount, or, to serve anybody, anonymous: {}";
+/// `spec.drain.delaySeconds`.
+pub const DELAY: &str = "spec.drain.delaySeconds is negative; write 0 or more";
+/// `spec.drain.deadlineSeconds`.
+pub const DEADLINE: &str = "spec.drain.deadlineSeconds is below 1; write 1 or more";
+/// `spec.limits.requestBytes`.
+pub const REQUEST_BYTES: &str =
+    "spec.limits.requestBytes is outside 1024 to 268435456; write a number of bytes in between";
+/// `spec.expose.port`.
+pub const EXPOSE_PORT: &str = "spec.expose.port is no port; write a number from 1 to 65535";
+/// `spec.expose.path`.
+pub const EXPOSE_PATH: &str =
+    "path begins with / and holds letters, digits and . _ ~ - / only; write it like /mcp";
+/// `spec.tools.separator`.
+pub const SEPARATOR: &str = "separator holds other characters than . _ and -, which clients refuse in tool names or take for part of the name; write at most 8 of these, like ___";
+/// `spec.endpoint.publicURL`.
+pub const PUBLIC_URL: &str = "publicURL is no absolute http or https URL without user, query or fragment; write it like https://tools.example.org/mcp";
+/// `spec.endpoint.allowedOrigins`.
+pub const ALLOWED_ORIGINS: &str = "an entry of allowedOrigins is no origin; write scheme, host and port without a path, like https://app.example.org";
+/// `spec.endpoint.allowedHosts`.
+pub const ALLOWED_HOSTS: &str = "an entry of allowedHosts is no host name; write it without scheme, port and path, like tools.example.org";
+/// `spec.podTemplate.labels`.
+pub const POD_LABELS: &str = "labels beginning with app.kubernetes.io/ or mooring.dev/ are set by the operator; write the label under another prefix";
+/// `spec.podTemplate.annotations`.
+pub const POD_ANNOTATIONS: &str = "annotations beginning with mooring.dev/ are set by the operator; write the annotation under another prefix";
+/// `spec.server.url` against `spec.server.type`.
+pub const SERVER_URL: &str =
+    "url goes with type URL and is needed there; write type: URL with url.address, or remove url";
+/// `spec.server.service` against `spec.server.type`.
+pub const SERVER_SERVICE: &str = "service goes with type Service and is needed there; write type: Service with service.name and service.port, or remove service";
+/// `spec.server.url.address`.
+pub const SERVER_ADDRESS: &str = "address is no absolute http or https URL without user and fragment; write it like https://mcp.example.org/mcp, and credentials under spec.credentials";
+/// `spec.server.service.name`.
+pub const SERVICE_NAME: &str = "name is no Service's name; write the name alone, like weather, and for another namespace use server.type URL";
+/// `spec.server.service.port`.
+pub const SERVICE_PORT: &str = "spec.server.service.port is no port; write a number from 1 to 65535";
+/// `spec.server.service.path`.
+pub const SERVER_PATH: &str = "path begins with / and has no fragment or space; write it like /mcp";
+/// `spec.gatewayRefs`.
+pub const GATEWAY_REFS: &str = "spec.gatewayRefs has none or more than 16 entries; write 1 to 16 gateways";
+/// `spec.gatewayRefs[].prefix`.
+pub const PREFIX: &str = "prefix is letters, digits and . _ - only, at most 63, with a letter or digit at both ends; write it like weather";
+/// `spec.timeouts`.
+pub const TIMEOUTS_POSITIVE: &str = "a time in spec.timeouts is below 1 second; write connectSeconds, requestSeconds and maximumSeconds of 1 or more";
+/// `spec.timeouts.requestSeconds` against `maximumSeconds`.
+pub const TIMEOUTS_ORDER: &str = "requestSeconds is above maximumSeconds, which nothing exceeds; write a maximumSeconds of at least requestSeconds";
+/// `Mcp-Session-Id` among headers.
+pub const SESSION_ID_HEADER: &str = "Mooring mints and keeps the session id of each side itself; remove it";

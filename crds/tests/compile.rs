@@ -1,0 +1,232 @@
+//! What a gateway and its targets compile to.
+#![expect(clippy::unwrap_used, reason = "a test panics")]
+
+use mooring_crds::condition::reason;
+use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig, TargetConfig};
+use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
+use serde::de::DeserializeOwned;
+
+fn read<K: DeserializeOwned>(yaml: &str) -> K {
+    serde_saphyr::from_str(yaml).unwrap()
+}
+
+fn gateway(spec: &str) -> MCPGateway {
+    read(&format!(
+        "{{apiVersion: mooring.dev/v1alpha1, kind: MCPGateway, \
+         metadata: {{name: tools, namespace: ai, uid: g-1}}, spec: {spec}}}"
+    ))
+}
+
+/// `created` is a minute of one hour, so that a lower one is older.
+fn target(namespace: &str, name: &str, created: u32, spec: &str) -> MCPTarget {
+    read(&format!(
+        "{{apiVersion: mooring.dev/v1alpha1, kind: MCPTarget, metadata: {{name: {name}, namespace: {namespace}, \
+         uid: uid-{namespace}-{name}, creationTimestamp: '2026-01-01T00:{created:02}:00Z'}}, spec: {spec}}}"
+    ))
+}
+
+const ANONYMOUS: &str = "{auth: {anonymous: {}}}";
+const SERVICE: &str = "server: {type: Service, service: {name: weather, port: 8000}}";
+
+fn attached(gateway: &MCPGateway, targets: &[MCPTarget]) -> Vec<(String, Result<String, &'static str>)> {
+    let compiled = compile(gateway, targets, &Platform::default()).unwrap();
+    let outcome = |outcome: Result<String, mooring_crds::Refusal>| outcome.map_err(|refusal| refusal.reason);
+    compiled
+        .attachments
+        .into_iter()
+        .map(|a| (format!("{}/{}", a.namespace, a.name), outcome(a.outcome)))
+        .collect()
+}
+
+#[test]
+fn the_shortest_useful_manifest_compiles() {
+    let gateway: MCPGateway = read(
+        "{apiVersion: mooring.dev/v1alpha1, kind: MCPGateway, metadata: {name: tools}, spec: {auth: {anonymous: {}}}}",
+    );
+    let target: MCPTarget = read(
+        "apiVersion: mooring.dev/v1alpha1\nkind: MCPTarget\nmetadata: {name: weather}\nspec:\n  \
+         gatewayRefs: [{name: tools}]\n  server: {type: Service, service: {name: weather, port: 8000}}\n",
+    );
+    let compiled = compile(&gateway, &[target], &Platform::default()).unwrap();
+    let expected = GatewayConfig {
+        name: "tools".to_owned(),
+        namespace: String::new(),
+        uid: String::new(),
+        path: "/mcp".to_owned(),
+        principals: Principals::Anonymous,
+        store: StoreConfig::Memory,
+        session_timeout_seconds: 3600,
+        naming: Naming::Prefixed { separator: "___".to_owned() },
+        hosts: vec![],
+        origins: vec![],
+        request_bytes: 4 * 1024 * 1024,
+        drain: DrainConfig { delay_seconds: 5, deadline_seconds: 30 },
+        targets: vec![TargetConfig {
+            alias: "weather".to_owned(),
+            name: "weather".to_owned(),
+            namespace: String::new(),
+            uid: "weather".to_owned(),
+            url: "http://weather:8000/mcp".to_owned(),
+            connect_seconds: 5,
+            request_seconds: 300,
+            maximum_seconds: 3600,
+        }],
+    };
+    assert_eq!(compiled.config, expected);
+    assert_eq!(compiled.attachments[0].outcome, Ok("weather".to_owned()));
+}
+
+#[test]
+fn every_served_field_reaches_the_configuration() {
+    let gateway = gateway(
+        "{auth: {anonymous: {}}, replicas: 1, session: {timeoutSeconds: 900}, tools: {naming: Plain}, \
+         drain: {delaySeconds: 0, deadlineSeconds: 7}, expose: {port: 8080, path: /a/b}, \
+         limits: {requestBytes: 2048}, store: {type: Memory}, allowedTargets: {namespaces: {from: All}}, \
+         endpoint: {publicURL: 'https://Tools.example.org:443/mcp', allowedHosts: [Other.example.org], \
+         allowedOrigins: ['http://App.example.org:80', 'http://app.example.org:8080']}}",
+    );
+    let target = target(
+        "far",
+        "clock",
+        1,
+        "{gatewayRefs: [{name: tools, namespace: ai, prefix: time}], \
+         server: {type: Service, service: {name: clock, port: 443, path: /x, scheme: HTTPS}}, \
+         timeouts: {connectSeconds: 1, requestSeconds: 2, maximumSeconds: 3}}",
+    );
+    let config = compile(&gateway, &[target], &Platform::default()).unwrap().config;
+    assert_eq!((config.uid.as_str(), config.namespace.as_str(), config.path.as_str()), ("g-1", "ai", "/a/b"));
+    assert_eq!(config.session_timeout_seconds, 900);
+    assert_eq!(config.naming, Naming::Plain);
+    assert_eq!(config.drain, DrainConfig { delay_seconds: 0, deadline_seconds: 7 });
+    assert_eq!(config.request_bytes, 2048);
+    assert_eq!(
+        config.hosts,
+        [
+            "tools-mcp",
+            "tools-mcp.ai",
+            "tools-mcp.ai.svc",
+            "tools-mcp.ai.svc.cluster.local",
+            "tools.example.org",
+            "other.example.org",
+        ]
+    );
+    assert_eq!(
+        config.origins,
+        ["https://tools.example.org", "http://app.example.org", "http://app.example.org:8080"]
+    );
+    assert_eq!(
+        config.targets,
+        [TargetConfig {
+            alias: "time".to_owned(),
+            name: "clock".to_owned(),
+            namespace: "far".to_owned(),
+            uid: "uid-far-clock".to_owned(),
+            url: "https://clock.far.svc:443/x".to_owned(),
+            connect_seconds: 1,
+            request_seconds: 2,
+            maximum_seconds: 3,
+        }]
+    );
+}
+
+#[test]
+fn targets_attach_oldest_first_and_only_to_the_gateway_they_name() {
+    let refs = |refs: &str| format!("{{gatewayRefs: [{refs}], {SERVICE}}}");
+    let targets = [
+        target("ai", "young", 9, &refs("{name: tools}")),
+        target("ai", "elsewhere", 1, &refs("{name: other}, {name: tools, namespace: far}")),
+        target("ai", "b", 2, &refs("{name: other}, {name: tools, namespace: ai}")),
+        target("ai", "a", 2, &refs("{name: tools}")),
+        target("far", "stranger", 0, &refs("{name: tools}")),
+    ];
+    let all = |names: &[&str]| -> Vec<_> {
+        names.iter().map(|name| (format!("ai/{name}"), Ok((*name).to_owned()))).collect()
+    };
+    assert_eq!(attached(&gateway(ANONYMOUS), &targets), all(&["a", "b", "young"]));
+}
+
+#[test]
+fn a_target_of_another_namespace_attaches_only_where_the_gateway_allows_it() {
+    let targets =
+        [target("far", "clock", 1, &format!("{{gatewayRefs: [{{name: tools, namespace: ai}}], {SERVICE}}}"))];
+    assert_eq!(attached(&gateway(ANONYMOUS), &targets), [("far/clock".to_owned(), Err(reason::NOT_ALLOWED))]);
+    let all = gateway("{auth: {anonymous: {}}, allowedTargets: {namespaces: {from: All}}}");
+    assert_eq!(attached(&all, &targets), [("far/clock".to_owned(), Ok("clock".to_owned()))]);
+}
+
+#[test]
+fn of_two_targets_with_one_alias_the_younger_is_told_of_the_older() {
+    let spec = |prefix: &str| format!("{{gatewayRefs: [{{name: tools, prefix: {prefix}}}], {SERVICE}}}");
+    let targets = [target("ai", "young", 2, &spec("a")), target("ai", "old", 1, &spec("a"))];
+    let compiled = compile(&gateway(ANONYMOUS), &targets, &Platform::default()).unwrap();
+    assert_eq!(compiled.attachments[0].outcome, Ok("a".to_owned()));
+    let refusal = compiled.attachments[1].outcome.clone().unwrap_err();
+    assert_eq!(refusal.reason, reason::CONFLICTED);
+    assert!(refusal.message.contains("ai/old") && refusal.message.contains("prefix"), "{refusal}");
+    assert_eq!(compiled.config.targets.len(), 1);
+}
+
+#[test]
+fn a_target_that_is_not_accepted_holds_no_alias() {
+    let broken =
+        "{gatewayRefs: [{name: tools, prefix: a}], server: {type: Container, container: {image: x}}}";
+    let fine = format!("{{gatewayRefs: [{{name: tools, prefix: a}}], {SERVICE}}}");
+    let targets = [target("ai", "broken", 1, broken), target("ai", "fine", 2, &fine)];
+    assert_eq!(
+        attached(&gateway(ANONYMOUS), &targets),
+        [("ai/broken".to_owned(), Err(reason::NOT_IMPLEMENTED)), ("ai/fine".to_owned(), Ok("a".to_owned()))]
+    );
+}
+
+#[test]
+fn an_alias_never_holds_the_separator() {
+    let with = |tools: &str| gateway(&format!("{{auth: {{anonymous: {{}}}}, tools: {tools}}}"));
+    let targets = [target("ai", "my-clock", 1, &format!("{{gatewayRefs: [{{name: tools}}], {SERVICE}}}"))];
+    assert_eq!(
+        attached(&with("{separator: '-'}"), &targets),
+        [("ai/my-clock".to_owned(), Err(reason::INVALID))]
+    );
+    for harmless in ["{separator: '--'}", "{naming: Plain, separator: '-'}"] {
+        assert_eq!(
+            attached(&with(harmless), &targets),
+            [("ai/my-clock".to_owned(), Ok("my-clock".to_owned()))]
+        );
+    }
+}
+
+#[test]
+fn a_target_names_a_gateway_once() {
+    let twice = format!("{{gatewayRefs: [{{name: tools}}, {{name: tools, namespace: ai}}], {SERVICE}}}");
+    let targets = [target("ai", "weather", 1, &twice)];
+    assert_eq!(attached(&gateway(ANONYMOUS), &targets), [("ai/weather".to_owned(), Err(reason::INVALID))]);
+}
+
+#[test]
+fn a_timeout_outside_the_installations_limits_is_refused_with_the_limits() {
+    let of = |seconds: i32| {
+        gateway(&format!("{{auth: {{anonymous: {{}}}}, session: {{timeoutSeconds: {seconds}}}}}"))
+    };
+    let platform = Platform::default();
+    for fine in [900, 3600, 28_800] {
+        assert_eq!(accept_gateway(&of(fine), &platform), Ok(()));
+    }
+    for outside in [-1, 0, 899, 28_801] {
+        let refusal = compile(&of(outside), &[], &platform).unwrap_err();
+        assert_eq!(refusal.reason, reason::TIMEOUT_OUT_OF_RANGE);
+        assert!(refusal.message.contains("900 to 28800"), "{refusal}");
+    }
+    let wide = Platform { session_timeout_seconds: -5..=5, ..platform };
+    assert_eq!(accept_gateway(&of(2), &wide), Ok(()));
+    assert!(accept_gateway(&of(0), &wide).is_err());
+}
+
+#[test]
+fn a_store_in_one_pod_serves_one_replica() {
+    let of = |replicas: i32| gateway(&format!("{{auth: {{anonymous: {{}}}}, replicas: {replicas}}}"));
+    let accepted =
+        |replicas| accept_gateway(&of(replicas), &Platform::default()).map_err(|refusal| refusal.reason);
+    assert_eq!(accepted(0), Ok(()));
+    assert_eq!(accepted(1), Ok(()));
+    assert_eq!(accepted(2), Err(reason::STORE_NEEDS_ONE_REPLICA));
+    assert_eq!(accepted(-1), Err(reason::INVALID));
+}
