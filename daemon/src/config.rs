@@ -1,0 +1,5 @@
+//! The configuration: where it comes from, and the form in which requests see it.
+
+pub mod cluster;
+pub mod files;
+pub mod snapshot;

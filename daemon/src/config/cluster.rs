@@ -1,0 +1,240 @@
+//! The configuration that the operator writes: the mounted copy at the start, then the ConfigMap, watched by name; and
+//! the report that goes back. Writes nothing else.
+
+use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{Patch, PatchParams},
+    runtime::watcher,
+};
+use mooring_crds::config::{CONFIG_FORMAT, CONFIG_KEY, DaemonConfig, GatewayConfig, Report};
+use mooring_runtime::Tasks;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+
+use crate::{catalog::report, fault::EndReason, gateway::Gateway, version::LATEST};
+
+/// How long the configuration must stay absent before the gateway counts as deleted (DESIGN §3.5).
+const ABSENCE: Duration = Duration::from_secs(10);
+/// Changes of the report within this time are one write.
+const SETTLE: Duration = Duration::from_millis(100);
+/// How long a write of the report may take.
+const WRITE_TIME: Duration = Duration::from_secs(10);
+/// Before a report that could not be written is tried again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadConfig {
+    /// The mounted copy cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It is no configuration.
+    #[error("the configuration cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is of a newer version's format.
+    #[error("the configuration has format {0}, and this daemon reads up to {CONFIG_FORMAT}")]
+    Format(i32),
+    /// It does not hold exactly one gateway.
+    #[error("the configuration holds {0} gateways; a pod serves one")]
+    Gateways(usize),
+}
+
+/// Where configuration and report are.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// The configuration's ConfigMap.
+    pub config_map: String,
+    /// The report's ConfigMap.
+    pub report_map: String,
+    /// This pod: its key in the report.
+    pub pod: String,
+    /// Their namespace.
+    pub namespace: String,
+}
+
+/// Reads the one gateway of a configuration, and its digest.
+///
+/// # Errors
+/// [`BadConfig`].
+pub fn parse(json: &str) -> Result<(GatewayConfig, String), BadConfig> {
+    let mut config: DaemonConfig = serde_json::from_str(json)?;
+    if config.format > CONFIG_FORMAT {
+        return Err(BadConfig::Format(config.format));
+    }
+    let digest = config.digest();
+    match (config.gateways.pop(), config.gateways.len()) {
+        (Some(gateway), 0) => Ok((gateway, digest)),
+        (gateway, others) => Err(BadConfig::Gateways(others + usize::from(gateway.is_some()))),
+    }
+}
+
+/// Reads the mounted copy: with it a daemon starts and serves while the API server is down.
+///
+/// # Errors
+/// [`BadConfig`].
+pub fn mounted(folder: &Path) -> Result<(GatewayConfig, String), BadConfig> {
+    let path = folder.join(CONFIG_KEY);
+    let json = std::fs::read_to_string(&path)
+        .map_err(|source| BadConfig::Read { path: path.display().to_string(), source })?;
+    parse(&json)
+}
+
+/// Follows the ConfigMap for as long as the process runs. What cannot be read changes nothing.
+pub async fn follow(client: Client, names: Names, gateway: Arc<Gateway>, digest: watch::Sender<String>) {
+    let maps: Api<ConfigMap> = Api::namespaced(client, &names.namespace);
+    let drain = gateway.shared.tasks.drain.clone();
+    let events = watcher::watch_object(maps, &names.config_map);
+    let mut events = pin!(watcher_backoff(events));
+    let mut absent_since: Option<Instant> = None;
+    loop {
+        let next = async {
+            match absent_since {
+                None => events.next().await.map(Some),
+                Some(since) => match timeout_at(since + ABSENCE, events.next()).await {
+                    Ok(event) => event.map(Some),
+                    Err(_) => Some(None),
+                },
+            }
+        };
+        match drain.run_until_cancelled(next).await {
+            None | Some(None) => return,
+            Some(Some(None)) => {
+                tracing::warn!(
+                    config_map = names.config_map,
+                    "the configuration is gone: the gateway was deleted"
+                );
+                gateway.sessions.end_all(EndReason::GatewayDeleted).await;
+                absent_since = None;
+            }
+            Some(Some(Some(Ok(Some(map))))) => {
+                absent_since = None;
+                take(&map, &gateway, &digest).await;
+            }
+            Some(Some(Some(Ok(None)))) => absent_since = absent_since.or_else(|| Some(Instant::now())),
+            // An API server that cannot be reached, or refuses, is no absence.
+            Some(Some(Some(Err(error)))) => {
+                absent_since = None;
+                tracing::warn!(%error, "the configuration cannot be watched; it stays as it is");
+            }
+        }
+    }
+}
+
+fn watcher_backoff<S>(events: S) -> impl futures_util::Stream<Item = S::Item>
+where
+    S: futures_util::TryStream + futures_util::Stream<Item = Result<S::Ok, S::Error>>,
+{
+    kube::runtime::WatchStreamExt::default_backoff(events)
+}
+
+async fn take(map: &ConfigMap, gateway: &Gateway, digest: &watch::Sender<String>) {
+    let Some(json) = map.data.as_ref().and_then(|data| data.get(CONFIG_KEY)) else {
+        tracing::error!(config_map = map.name_any(), key = CONFIG_KEY, "the configuration has no such key");
+        return;
+    };
+    match parse(json) {
+        Ok((config, new)) => {
+            let current = gateway.snapshot();
+            if current.config.uid != config.uid {
+                // Another object of that name: the sessions belonged to the old one.
+                gateway.sessions.end_all(EndReason::GatewayDeleted).await;
+            }
+            if current.config != config {
+                tracing::info!(targets = config.targets.len(), digest = new, "configuration taken");
+                gateway.configure(config);
+            }
+            digest.send_replace(new);
+        }
+        Err(error) => tracing::error!(%error, "the configuration stays as it is"),
+    }
+}
+
+/// Writes this pod's report whenever it changes, and only then.
+pub async fn report_changes(
+    client: Client,
+    names: Names,
+    gateway: Arc<Gateway>,
+    mut digest: watch::Receiver<String>,
+) {
+    let maps: Api<ConfigMap> = Api::namespaced(client, &names.namespace);
+    let tasks: Tasks = gateway.shared.tasks.clone();
+    let view = gateway.view(LATEST);
+    let mut changes = view.changes();
+    let mut written: Option<Report> = None;
+    loop {
+        changes.mark_unchanged();
+        digest.mark_unchanged();
+        let report = report::report(&digest.borrow().clone(), &view.merged());
+        let mut wait = None;
+        if written.as_ref() != Some(&report) {
+            match timeout(WRITE_TIME, write(&maps, &names, &report)).await {
+                Ok(Ok(())) => written = Some(report),
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the report cannot be written");
+                    wait = Some(RETRY);
+                }
+                Err(_) => wait = Some(RETRY),
+            }
+        }
+        let news = async {
+            tokio::select! {
+                changed = changes.changed() => changed.is_ok(),
+                changed = digest.changed() => changed.is_ok(),
+            }
+        };
+        let go_on = match wait {
+            None => tasks.drain.run_until_cancelled(news).await == Some(true),
+            // A retry, or sooner where there is news.
+            Some(wait) => timeout(wait, tasks.drain.cancelled()).await.is_err(),
+        };
+        // Changes that come close together are one write.
+        if !go_on || timeout(SETTLE, tasks.drain.cancelled()).await.is_ok() {
+            return;
+        }
+    }
+}
+
+async fn write(maps: &Api<ConfigMap>, names: &Names, report: &Report) -> Result<(), kube::Error> {
+    let json = serde_json::to_string(report).map_err(kube::Error::SerdeError)?;
+    let data = BTreeMap::from([(names.pod.as_str(), json)]);
+    let patch = Patch::Merge(serde_json::json!({ "data": data }));
+    maps.patch_metadata(&names.report_map, &PatchParams::default(), &patch).await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::gateway_config;
+
+    fn json(config: &DaemonConfig) -> String {
+        serde_json::to_string(config).unwrap()
+    }
+
+    #[test]
+    fn a_configuration_reads_back_and_keeps_its_digest() {
+        let config = DaemonConfig { format: CONFIG_FORMAT, gateways: vec![gateway_config()] };
+        let (gateway, digest) = parse(&json(&config)).unwrap();
+        assert_eq!((gateway, digest), (gateway_config(), config.digest()));
+    }
+
+    #[test]
+    fn a_configuration_of_a_newer_format_or_of_no_gateway_is_refused() {
+        let newer = DaemonConfig { format: CONFIG_FORMAT + 1, gateways: vec![gateway_config()] };
+        assert!(matches!(parse(&json(&newer)), Err(BadConfig::Format(_))));
+        let none = DaemonConfig { format: CONFIG_FORMAT, gateways: Vec::new() };
+        assert!(matches!(parse(&json(&none)), Err(BadConfig::Gateways(0))));
+        let two = DaemonConfig { format: CONFIG_FORMAT, gateways: vec![gateway_config(), gateway_config()] };
+        assert!(matches!(parse(&json(&two)), Err(BadConfig::Gateways(2))));
+    }
+}

@@ -1,0 +1,103 @@
+//! One gateway as this replica serves it: its configuration, sessions and catalogue.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use mooring_crds::config::{GatewayConfig, Principals, StoreConfig};
+use mooring_runtime::{Clock, Tasks};
+
+use crate::{
+    catalog::{Catalog, View},
+    config::snapshot::Snapshot,
+    metrics::{GatewayMetrics, Metrics},
+    receive::Budget,
+    session::{record::Principal, table::Sessions},
+    store::{Store, memory::Memory},
+    target::connect::Connector,
+    version::{LATEST, Version},
+};
+
+/// Records that a memory store takes before it is full. A record is about a kilobyte.
+const MEMORY_RECORDS: usize = 250_000;
+
+/// What all gateways of a process share.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// What is spawned, and the drain.
+    pub tasks: Tasks,
+    /// The time.
+    pub clock: Clock,
+    /// The metric families.
+    pub metrics: Metrics,
+    /// How targets are reached.
+    pub connector: Connector,
+    /// What bodies held whole may take.
+    pub budget: Budget,
+}
+
+/// A gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    /// What it shares with the others.
+    pub shared: Shared,
+    /// Its sessions.
+    pub sessions: Arc<Sessions>,
+    /// Its metric handles.
+    pub metrics: Arc<GatewayMetrics>,
+    catalog: Catalog,
+    snapshot: ArcSwap<Snapshot>,
+}
+
+impl Gateway {
+    /// Starts a gateway: its catalogue begins to learn at once.
+    pub fn start(config: GatewayConfig, shared: Shared) -> Arc<Self> {
+        let store = match config.store {
+            StoreConfig::Memory => Store::new(Memory::new(MEMORY_RECORDS)),
+        };
+        Self::start_with(config, shared, store)
+    }
+
+    /// As [`Self::start`], over a given store.
+    pub fn start_with(config: GatewayConfig, shared: Shared, store: Store) -> Arc<Self> {
+        let metrics = Arc::new(shared.metrics.gateway(&config.name));
+        let sessions = Sessions::start(store, shared.clock, &shared.tasks, Arc::clone(&metrics));
+        let snapshot = Arc::new(Snapshot::new(config, None, &shared.connector, &shared.metrics));
+        let catalog = Catalog::new(&shared.tasks);
+        let snapshot = ArcSwap::new(snapshot);
+        let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
+        // Nearly every client has this version, and the report is made of it.
+        drop(gateway.view(LATEST));
+        gateway
+    }
+
+    /// Takes a new configuration: new requests see it, sessions go on.
+    pub fn configure(&self, config: GatewayConfig) {
+        let older = self.snapshot();
+        let snapshot =
+            Arc::new(Snapshot::new(config, Some(&older), &self.shared.connector, &self.shared.metrics));
+        self.snapshot.store(Arc::clone(&snapshot));
+        self.catalog.configure(&snapshot);
+        for gone in
+            older.targets.iter().filter(|old| snapshot.targets.iter().all(|new| new.alias() != old.alias()))
+        {
+            self.shared.metrics.forget_target(&older.config.name, gone.alias());
+        }
+    }
+
+    /// The configuration of now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The catalogue for clients of `version`.
+    pub fn view(&self, version: Version) -> Arc<View> {
+        self.catalog.view(version, &self.snapshot())
+    }
+
+    /// Who is calling.
+    pub fn authenticate(&self, snapshot: &Snapshot) -> Principal {
+        match snapshot.config.principals {
+            Principals::Anonymous => Principal::Anonymous,
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! JSON-RPC 2.0 as it stands on the wire. Pure: bytes in, bytes out.
+
+pub mod envelope;
+pub mod reply;
+pub mod sse;
+
+pub use envelope::{Invalid, Kind, Message, Params};

@@ -1,0 +1,372 @@
+//! Pure: reads the envelope of a JSON-RPC message in one pass, without copying its payload.
+
+use std::{borrow::Cow, fmt};
+
+use bytes::Bytes;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// A message we forward: what routing needs, and the bytes as they came.
+///
+/// Every slice in it shares the allocation of `bytes`.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// What it is.
+    pub kind: Kind,
+    /// The whole message, byte for byte as received.
+    pub bytes: Bytes,
+}
+
+/// The three kinds of message (JSON-RPC 2.0 §4, §5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Wants an answer.
+    Request {
+        /// As received: `1`, `"1"` and `1.0` are three ids.
+        id: Bytes,
+        /// Its method.
+        method: Name,
+        /// What routing needs of its parameters.
+        params: Params,
+    },
+    /// Wants none.
+    Notification {
+        /// Its method.
+        method: Name,
+        /// What routing needs of its parameters.
+        params: Params,
+    },
+    /// An answer.
+    Response {
+        /// The id of the request it answers, as received.
+        id: Bytes,
+    },
+}
+
+/// A string of the message: almost always a slice of it, owned only if it was escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name(Bytes);
+
+/// The parameters that some route needs, each as the raw JSON that was received.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Params {
+    /// Of `tools/call`: the tool.
+    pub name: Option<Bytes>,
+    /// Of lists: where to go on.
+    pub cursor: Option<Bytes>,
+    /// Of `notifications/cancelled`: the request.
+    pub request_id: Option<Bytes>,
+    /// Of `notifications/progress`: what it reports on.
+    pub progress_token: Option<Bytes>,
+    /// Of any request: what belongs to none in particular, a progress token among it.
+    pub meta: Option<Bytes>,
+    /// Of `initialize`.
+    pub protocol_version: Option<Bytes>,
+    /// Of `initialize`.
+    pub client_info: Option<Bytes>,
+    /// Of `initialize`.
+    pub capabilities: Option<Bytes>,
+}
+
+/// Why bytes are not a message.
+#[derive(Debug, thiserror::Error)]
+pub enum Invalid {
+    /// Not JSON at all.
+    #[error("not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// An array: a batch, which no version but 2025-03-26 has.
+    #[error("a batch; send one message at a time")]
+    Batch,
+    /// JSON, but not one of the three kinds.
+    #[error("neither a JSON-RPC 2.0 request, notification nor response")]
+    Shape,
+    /// A request id that is neither a string nor a number (MCP base protocol: it must not be null).
+    #[error("a request id must be a string or a number")]
+    Id,
+}
+
+/// Fields are top-level and borrowed: `flatten`, `untagged` and `Option<Cow<_>>` would all copy.
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: WireParams<'a>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps an explicit `null` apart from an absent field; plain `Option` would merge the two.
+fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(d).map(Some)
+}
+
+#[derive(Default)]
+struct WireParams<'a> {
+    name: Option<&'a RawValue>,
+    cursor: Option<&'a RawValue>,
+    request_id: Option<&'a RawValue>,
+    progress_token: Option<&'a RawValue>,
+    meta: Option<&'a RawValue>,
+    protocol_version: Option<&'a RawValue>,
+    client_info: Option<&'a RawValue>,
+    capabilities: Option<&'a RawValue>,
+}
+
+/// By hand, for two reasons: a derived struct also reads itself from an array, and a duplicated name must be an
+/// error here, or we would route by one and the target would run the other.
+impl<'de: 'a, 'a> Deserialize<'de> for WireParams<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(ParamsVisitor)
+    }
+}
+
+struct ParamsVisitor;
+
+impl<'de> Visitor<'de> for ParamsVisitor {
+    type Value = WireParams<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(WireParams::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        enum Key {
+            Name,
+            Cursor,
+            RequestId,
+            ProgressToken,
+            #[serde(rename = "_meta")]
+            Meta,
+            ProtocolVersion,
+            ClientInfo,
+            Capabilities,
+            #[serde(other)]
+            Other,
+        }
+        let mut params = WireParams::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            let slot = match key {
+                Key::Name => &mut params.name,
+                Key::Cursor => &mut params.cursor,
+                Key::RequestId => &mut params.request_id,
+                Key::ProgressToken => &mut params.progress_token,
+                Key::Meta => &mut params.meta,
+                Key::ProtocolVersion => &mut params.protocol_version,
+                Key::ClientInfo => &mut params.client_info,
+                Key::Capabilities => &mut params.capabilities,
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if slot.replace(map.next_value()?).is_some() {
+                return Err(serde::de::Error::custom("a parameter is given twice"));
+            }
+        }
+        Ok(params)
+    }
+}
+
+impl Message {
+    /// Splits `bytes` into envelope and payload; allocates nothing for unescaped names.
+    ///
+    /// # Errors
+    /// [`Invalid`], where the bytes are not exactly one message.
+    pub fn parse(bytes: Bytes) -> Result<Self, Invalid> {
+        match bytes.trim_ascii_start().first() {
+            Some(b'{') => {}
+            // serde would read a struct from an array, field by field: `["2.0",1,"tools/call"]` would pass.
+            Some(b'[') => return Err(Invalid::Batch),
+            _ => {
+                serde_json::from_slice::<IgnoredAny>(&bytes)?;
+                return Err(Invalid::Shape);
+            }
+        }
+        let wire: Wire<'_> = serde_json::from_slice(&bytes)?;
+        if wire.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+            return Err(Invalid::Shape);
+        }
+        let share = |raw: &RawValue| bytes.slice_ref(raw.get().as_bytes());
+        let kind = match (wire.id, wire.method, wire.result.or(wire.error)) {
+            (Some(id), Some(method), None) => {
+                if !matches!(id.get().as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9')) {
+                    return Err(Invalid::Id);
+                }
+                let params = wire.params.share(&bytes);
+                Kind::Request { id: share(id), method: Name::read(method, &bytes)?, params }
+            }
+            (None, Some(method), None) => {
+                Kind::Notification { method: Name::read(method, &bytes)?, params: wire.params.share(&bytes) }
+            }
+            (Some(id), None, Some(_)) => Kind::Response { id: share(id) },
+            _ => return Err(Invalid::Shape),
+        };
+        Ok(Self { kind, bytes })
+    }
+
+    /// The message with `part`, a slice of its bytes, replaced: chunks that share the original allocation.
+    ///
+    /// A `part` that is no slice of this message leaves it as it is.
+    #[must_use]
+    pub fn replace(&self, part: &Bytes, with: Bytes) -> [Bytes; 3] {
+        let start = part.as_ptr().addr().checked_sub(self.bytes.as_ptr().addr());
+        match start {
+            Some(at) if at + part.len() <= self.bytes.len() => {
+                [self.bytes.slice(..at), with, self.bytes.slice(at + part.len()..)]
+            }
+            _ => [self.bytes.clone(), Bytes::new(), Bytes::new()],
+        }
+    }
+}
+
+impl WireParams<'_> {
+    fn share(&self, bytes: &Bytes) -> Params {
+        let Self {
+            name,
+            cursor,
+            request_id,
+            progress_token,
+            meta,
+            protocol_version,
+            client_info,
+            capabilities,
+        } = *self;
+        let share = |raw: Option<&RawValue>| raw.map(|raw| bytes.slice_ref(raw.get().as_bytes()));
+        Params {
+            name: share(name),
+            cursor: share(cursor),
+            request_id: share(request_id),
+            progress_token: share(progress_token),
+            meta: share(meta),
+            protocol_version: share(protocol_version),
+            client_info: share(client_info),
+            capabilities: share(capabilities),
+        }
+    }
+}
+
+impl Name {
+    fn read(raw: &RawValue, bytes: &Bytes) -> Result<Self, serde_json::Error> {
+        Ok(Self(match text(raw.get().as_bytes())? {
+            Cow::Borrowed(name) => bytes.slice_ref(name.as_bytes()),
+            Cow::Owned(name) => Bytes::from(name),
+        }))
+    }
+
+    /// The name, unescaped.
+    pub fn as_str(&self) -> &str {
+        // It was read from a JSON string, so it is UTF-8; an empty name matches no method.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Reads raw JSON that must be a string; borrows where nothing was escaped.
+///
+/// # Errors
+/// Where it is not a JSON string.
+pub fn text(raw: &[u8]) -> Result<Cow<'_, str>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_slice::<Text<'_>>(raw).map(|Text(text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(s: &'static str) -> Result<Kind, Invalid> {
+        Message::parse(Bytes::from_static(s.as_bytes())).map(|m| m.kind)
+    }
+
+    #[test]
+    fn the_three_kinds_are_told_apart() {
+        let call = parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","x":[1]}}"#);
+        let Ok(Kind::Request { id, method, params }) = call else { panic!("{call:?}") };
+        assert_eq!((id.as_ref(), method.as_str()), (b"1".as_ref(), "tools/call"));
+        assert_eq!(params.name.as_deref(), Some(br#""a""#.as_ref()));
+        assert!(matches!(
+            parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            Ok(Kind::Notification { .. })
+        ));
+        let answer = parse(r#"{"jsonrpc":"2.0","id":"a","result":null}"#);
+        assert!(matches!(answer, Ok(Kind::Response { id }) if id == r#""a""#));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_its_reason() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","result":1}"#,
+            "42",
+            r#""ping""#,
+        ] {
+            assert!(matches!(parse(text), Err(Invalid::Shape)), "{text}");
+        }
+        assert!(matches!(parse(r#"["2.0",1,"tools/call"]"#), Err(Invalid::Batch)));
+        for text in ["{", "", "nonsense", r#"{"jsonrpc":"2.0","id":1,"method":"m"} x"#] {
+            assert!(matches!(parse(text), Err(Invalid::Syntax(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_a_string_or_a_number_and_kept_as_it_was_written() {
+        for id in ["1", "1.0", "-7", r#""1""#, "12345678901234567890123"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let kind = Message::parse(Bytes::from(text)).unwrap().kind;
+            assert!(matches!(kind, Kind::Request { id: kept, .. } if kept == id));
+        }
+        for id in ["null", "[]", "{}", "true"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            assert!(matches!(Message::parse(Bytes::from(text)), Err(Invalid::Id)), "{id}");
+        }
+    }
+
+    #[test]
+    fn two_names_in_one_call_are_refused_rather_than_routed_by_one_of_them() {
+        let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#;
+        assert!(matches!(parse(twice), Err(Invalid::Syntax(_))));
+        let params = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"params":{}}"#;
+        assert!(matches!(parse(params), Err(Invalid::Syntax(_))));
+    }
+
+    #[test]
+    fn parameters_in_an_array_are_refused_rather_than_read_in_order() {
+        assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a"]}"#).is_err());
+        assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).is_ok());
+    }
+
+    #[test]
+    fn an_escaped_method_still_reads() {
+        let kind = parse(r#"{"jsonrpc":"2.0","method":"tools\/call"}"#).unwrap();
+        assert!(matches!(kind, Kind::Notification { method, .. } if method.as_str() == "tools/call"));
+    }
+
+    #[test]
+    fn replacing_a_part_shares_the_buffer() {
+        let text = br#"{"jsonrpc":"2.0","id":4,"method":"m","params":{"name":"w___x","name2":"w___x"}}"#;
+        let message = Message::parse(Bytes::from_static(text)).unwrap();
+        let Kind::Request { params, .. } = &message.kind else { panic!() };
+        let chunks = message.replace(params.name.as_ref().unwrap(), Bytes::from_static(br#""x""#));
+        let want = br#"{"jsonrpc":"2.0","id":4,"method":"m","params":{"name":"x","name2":"w___x"}}"#;
+        assert_eq!(chunks.concat(), want);
+        assert_eq!(chunks[0].as_ptr(), message.bytes.as_ptr());
+    }
+}

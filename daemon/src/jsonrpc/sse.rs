@@ -1,0 +1,198 @@
+//! Pure: cuts an event stream into events (WHATWG HTML §9.2) and writes events. Bounded by what the caller allows.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+/// Cuts a byte stream at the ends of its events.
+#[derive(Debug)]
+pub struct Splitter {
+    buffer: BytesMut,
+    /// How far the buffer was searched for an end already.
+    searched: usize,
+    limit: usize,
+    started: bool,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The lines of its `data` fields, joined by newlines; empty for comments and for priming events.
+    pub data: Bytes,
+    /// The event as it came, its final blank line included.
+    pub bytes: Bytes,
+    /// It has nothing but `data` and `event: message` fields, so that `bytes` may be passed on as they are.
+    pub plain: bool,
+}
+
+/// An event larger than the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of more than {0} bytes")]
+pub struct TooLarge(pub usize);
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+impl Splitter {
+    /// A splitter that holds at most `limit` bytes of an unfinished event.
+    pub fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), searched: 0, limit, started: false }
+    }
+
+    /// Takes more of the stream.
+    ///
+    /// # Errors
+    /// Where the unfinished event is larger than the limit.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        self.buffer.extend_from_slice(bytes);
+        if !self.started && self.buffer.len() >= BOM.len() {
+            self.started = true;
+            if self.buffer.starts_with(BOM) {
+                self.buffer.advance(BOM.len());
+            }
+        }
+        if self.buffer.len() > self.limit && self.end().is_none() {
+            return Err(TooLarge(self.limit));
+        }
+        Ok(())
+    }
+
+    /// The next whole event.
+    pub fn next_event(&mut self) -> Option<Event> {
+        let end = self.end()?;
+        let bytes = self.buffer.split_to(end).freeze();
+        self.searched = 0;
+        Some(Event::read(bytes))
+    }
+
+    /// Where the first whole event ends: behind a blank line, whose end may be LF, CR or CRLF.
+    fn end(&mut self) -> Option<usize> {
+        let bytes: &[u8] = &self.buffer;
+        let mut at = self.searched;
+        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'\n', b'\r', rest)) {
+            let first = line_end(bytes, at + found);
+            match (bytes.get(first), bytes.get(first + 1)) {
+                // A CR at the buffer's end may be half of a CRLF: wait for what follows.
+                (Some(b'\r'), None) | (None, _) => {
+                    self.searched = at + found;
+                    return None;
+                }
+                (Some(b'\n' | b'\r'), _) => return Some(line_end(bytes, first)),
+                (Some(_), _) => at = first,
+            }
+        }
+        self.searched = bytes.len();
+        None
+    }
+}
+
+/// The index behind the line end that begins at `at`.
+fn line_end(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at) == Some(&b'\r') && bytes.get(at + 1) == Some(&b'\n') { at + 2 } else { at + 1 }
+}
+
+impl Event {
+    fn read(bytes: Bytes) -> Self {
+        let mut plain = true;
+        let mut parts: Vec<Bytes> = Vec::with_capacity(1);
+        for line in bytes.split(|byte| matches!(byte, b'\n' | b'\r')) {
+            if line.is_empty() {
+                continue;
+            }
+            let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+            let (field, value) = line.split_at(colon);
+            let value = value.strip_prefix(b":").unwrap_or(value);
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            match field {
+                b"data" => parts.push(bytes.slice_ref(value)),
+                b"event" => plain &= value == b"message",
+                _ => plain = false,
+            }
+        }
+        let data = match parts.as_slice() {
+            [] => Bytes::new(),
+            [one] => one.clone(),
+            many => Bytes::from(many.join(b"\n".as_ref())),
+        };
+        plain &= !data.is_empty();
+        Self { data, bytes, plain }
+    }
+
+    /// The event for a client: as it came where it is plain, else without the target's ids and retry times, which
+    /// mean nothing on our side.
+    pub fn relayed(&self) -> Bytes {
+        if self.plain { self.bytes.clone() } else { message(&self.data) }
+    }
+}
+
+/// An event that carries `json`.
+pub fn message(json: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(json.len() + 24);
+    out.extend_from_slice(b"event: message\n");
+    for line in json.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty()) {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line);
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+    Bytes::from(out)
+}
+
+/// A comment that keeps proxies from cutting a silent stream.
+pub const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The events of `stream`, fed in pieces of `size` bytes.
+    fn split(stream: &[u8], size: usize) -> Vec<Event> {
+        let mut splitter = Splitter::new(1 << 20);
+        let mut events = Vec::new();
+        for piece in stream.chunks(size) {
+            splitter.push(piece).unwrap();
+            while let Some(event) = splitter.next_event() {
+                events.push(event);
+            }
+        }
+        events
+    }
+
+    #[test]
+    fn however_the_stream_is_cut_the_events_are_the_same() {
+        let stream: &[u8] = b"\xEF\xBB\xBFid: 1\ndata: \n\nevent: message\ndata: {\"a\":1}\n\n: hi\r\n\r\ndata: x\rdata: y\r\rdata:z\r\n\r\n\n";
+        let whole = split(stream, stream.len());
+        let data: Vec<&[u8]> = whole.iter().map(|event| event.data.as_ref()).collect();
+        assert_eq!(data, [b"".as_ref(), b"{\"a\":1}", b"", b"x\ny", b"z"]);
+        for size in 1..stream.len() {
+            let events = split(stream, size);
+            assert_eq!(
+                events.iter().map(|e| e.data.as_ref()).collect::<Vec<_>>(),
+                data,
+                "in pieces of {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_events_without_the_targets_ids_pass_as_they_came() {
+        let events = split(b"event: message\ndata: {}\n\nid: 7\nretry: 10\ndata: {}\n\n", 64);
+        assert!(events[0].plain);
+        assert_eq!(events[0].relayed(), events[0].bytes);
+        assert!(!events[1].plain);
+        assert_eq!(events[1].relayed().as_ref(), b"event: message\ndata: {}\n\n");
+    }
+
+    #[test]
+    fn an_event_that_never_ends_is_refused_at_the_limit() {
+        let mut splitter = Splitter::new(16);
+        assert_eq!(splitter.push(b"data: 0123456789"), Ok(()));
+        assert_eq!(splitter.push(b"x"), Err(TooLarge(16)));
+    }
+
+    #[test]
+    fn a_message_with_newlines_is_one_event_again_when_read() {
+        let event = message(b"{\n \"a\": 1\r\n}");
+        let events = split(&event, 5);
+        assert_eq!(events.len(), 1);
+        let value: serde_json::Value = serde_json::from_slice(&events[0].data).unwrap();
+        assert_eq!(value["a"], 1);
+    }
+}

@@ -1,0 +1,23 @@
+//! The daemon. A library so that benchmarks and tests reach its parts; `main.rs` is the program.
+
+pub mod args;
+pub mod body;
+pub mod catalog;
+pub mod config;
+pub mod edge;
+pub mod fault;
+pub mod gateway;
+pub mod jsonrpc;
+pub mod listener;
+pub mod mcp;
+pub mod metrics;
+pub mod receive;
+pub mod relay;
+pub mod route;
+pub mod run;
+pub mod session;
+pub mod store;
+pub mod target;
+#[cfg(test)]
+mod testing;
+pub mod version;

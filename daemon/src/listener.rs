@@ -1,0 +1,135 @@
+//! Accepts connections and hands their requests to gateways by path. One task a connection; all of them drain.
+
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use mooring_runtime::Tasks;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+
+use crate::{body::Answer, gateway::Gateway, mcp};
+
+/// How long a connection may take to send a head, and how long it may be idle between requests.
+const HEAD_TIME: Duration = Duration::from_secs(75);
+/// The pause after a connection could not be accepted: most often no file descriptor is free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Which gateway answers which path.
+#[derive(Debug, Clone)]
+pub struct Routes {
+    gateways: Arc<[Arc<Gateway>]>,
+    /// Whether `/NAME/mcp` is served, too.
+    named: bool,
+}
+
+impl Routes {
+    /// One gateway, at its own path.
+    pub fn one(gateway: Arc<Gateway>) -> Self {
+        Self { gateways: Arc::new([gateway]), named: false }
+    }
+
+    /// Each gateway at `/NAME/mcp`; where there is one, at its own path as well.
+    pub fn named(gateways: Vec<Arc<Gateway>>) -> Self {
+        Self { gateways: gateways.into(), named: true }
+    }
+
+    /// All of them.
+    pub fn gateways(&self) -> &[Arc<Gateway>] {
+        &self.gateways
+    }
+
+    fn find(&self, path: &str) -> Option<&Arc<Gateway>> {
+        if let [only] = &*self.gateways
+            && only.snapshot().config.path == path
+        {
+            return Some(only);
+        }
+        if !self.named {
+            return None;
+        }
+        let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
+        self.gateways.iter().find(|gateway| {
+            let snapshot = gateway.snapshot();
+            snapshot.config.name == name && snapshot.config.path.strip_prefix('/') == Some(rest)
+        })
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
+        match self.find(request.uri().path()) {
+            Some(gateway) => mcp::handle(gateway, request).await,
+            None => nothing_here(),
+        }
+    }
+}
+
+fn nothing_here() -> Response<Answer> {
+    let mut response = Response::new(Answer::whole(Bytes::from_static(b"no gateway has this path\n")));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Binds `address`; says in the log where it listens.
+///
+/// # Errors
+/// Where it cannot be bound.
+pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = TcpListener::bind(address).await?;
+    let bound = socket.local_addr()?;
+    tracing::info!(address = %bound, "listening");
+    Ok(socket)
+}
+
+/// Accepts until the drain.
+pub async fn serve(socket: TcpListener, routes: Routes, tasks: Tasks) {
+    loop {
+        let accepted = tokio::select! {
+            () = tasks.drain.cancelled() => return,
+            accepted = socket.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let (routes, drain) = (routes.clone(), tasks.clone());
+                tasks.spawn(async move { connection(stream, routes, drain).await });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                if timeout(ACCEPT_PAUSE, tasks.drain.cancelled()).await.is_ok() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, routes: Routes, tasks: Tasks) {
+    // Without it an event stream's second write waits for the first one's acknowledgement: 40 ms a call, measured.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY");
+    }
+    let service = service_fn(move |request| {
+        let routes = routes.clone();
+        async move { Ok::<_, Infallible>(routes.answer(request).await) }
+    });
+    let mut connection = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = tasks.drain.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection");
+    }
+}

@@ -1,0 +1,153 @@
+//! The MCP endpoint, one HTTP verb a file; what is refused is refused here, before any stream is opened.
+//!
+//! `receive → parse envelope → authenticate → find session → route → forward → relay`
+
+mod call;
+mod cors;
+mod delete;
+mod get;
+mod initialize;
+mod list;
+mod post;
+
+use std::{borrow::Cow, sync::Arc};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, RETRY_AFTER},
+    request::Parts,
+};
+use hyper::body::Incoming;
+use tokio::time::Instant;
+
+use crate::{
+    body::{Account, Answer, method_label},
+    config::snapshot::Snapshot,
+    edge,
+    fault::Fault,
+    gateway::Gateway,
+    jsonrpc::reply,
+    relay::json_response,
+    session::Session,
+    target::{PROTOCOL_VERSION, SESSION_ID},
+    version::Version,
+};
+
+/// One request on its way through.
+struct Context<'r> {
+    gateway: &'r Arc<Gateway>,
+    /// Loaded once: a request sees one configuration.
+    snapshot: Arc<Snapshot>,
+    head: &'r Parts,
+    notes: Notes,
+}
+
+/// What was learnt of a request by the time that its answer begins: for its refusal, its log line and its metrics.
+struct Notes {
+    started: Instant,
+    method: Cow<'static, str>,
+    session: Option<Arc<Session>>,
+    target: Option<String>,
+    /// The id that a refusal must carry.
+    id: Option<Bytes>,
+}
+
+/// Answers one request to a gateway's endpoint.
+pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Response<Answer> {
+    let (head, body) = request.into_parts();
+    let notes = Notes {
+        started: Instant::now(),
+        method: method_label(head.method.as_str()),
+        session: None,
+        target: None,
+        id: None,
+    };
+    let mut context = Context { gateway, snapshot: gateway.snapshot(), head: &head, notes };
+    let outcome = verb(&mut context, body).await;
+    let Context { notes, snapshot, .. } = context;
+    let (mut response, fault) = match outcome {
+        Ok(response) => (response, None),
+        Err(fault) => (refuse(&fault, notes.id.as_deref()), Some(fault)),
+    };
+    if let Ok(Some(origin)) = edge::check_origin(&snapshot.config, &head.headers) {
+        cors::expose(origin, response.headers_mut());
+    }
+    let account = Account {
+        metrics: Arc::clone(&gateway.metrics),
+        started: notes.started,
+        method: notes.method,
+        session: notes.session.map(|session| session.key),
+        target: notes.target,
+        status: response.status(),
+        fault,
+        sent: 0,
+    };
+    response.map(|body| body.accounted(account))
+}
+
+async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
+    let Parts { method, uri, headers, .. } = context.head;
+    edge::check_host(&context.snapshot.config, uri, headers)?;
+    let origin = edge::check_origin(&context.snapshot.config, headers)?;
+    match *method {
+        Method::POST => post::post(context, body).await,
+        Method::GET => get::get(context).await,
+        Method::DELETE => delete::delete(context).await,
+        // Without credentials: a browser sends none with a preflight (case 021).
+        Method::OPTIONS => Ok(cors::preflight(origin)),
+        _ => Ok(method_not_allowed()),
+    }
+}
+
+impl Context<'_> {
+    /// Finds the session that the request names, and holds it to the version that it says it speaks.
+    async fn session(&mut self) -> Result<Arc<Session>, Fault> {
+        let principal = self.gateway.authenticate(&self.snapshot);
+        let header = self.head.headers.get_all(SESSION_ID).iter().next().is_some();
+        let id = if header {
+            Some(edge::single(&self.head.headers, &SESSION_ID).unwrap_or_default())
+        } else {
+            None
+        };
+        let session = self.gateway.sessions.find(id, &principal).await?;
+        self.notes.session = Some(Arc::clone(&session));
+        check_version(&self.head.headers)?;
+        Ok(session)
+    }
+}
+
+/// A version header that is there must name a version that we speak (2025-11-25, transports, protocol version header);
+/// absent, the session knows.
+fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
+    if !headers.contains_key(PROTOCOL_VERSION) {
+        return Ok(());
+    }
+    let version = edge::single(headers, &PROTOCOL_VERSION).and_then(Version::parse);
+    version.map(|_| ()).ok_or(Fault::UnsupportedVersion)
+}
+
+/// The refusal of a request.
+fn refuse(fault: &Fault, id: Option<&[u8]>) -> Response<Answer> {
+    let body = reply::error(id, fault.code(), &fault.message(), fault.data().as_ref());
+    let mut response = json_response(Answer::whole(body));
+    *response.status_mut() = fault.status();
+    if let Some(seconds) = fault.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// A notification or an answer was taken (2025-11-25, transports, sending messages 4): no body and no content type.
+fn accepted() -> Response<Answer> {
+    let mut response = Response::new(Answer::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+fn method_not_allowed() -> Response<Answer> {
+    let mut response = Response::new(Answer::empty());
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    response
+}

@@ -1,0 +1,79 @@
+//! GET: the stream on which the client hears of changes. No resumption yet, so its events carry no ids.
+
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::Response;
+use mooring_runtime::Tasks;
+use tokio::{sync::watch, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Context;
+use crate::{
+    body::Answer,
+    edge,
+    fault::Fault,
+    jsonrpc::{reply, sse},
+    relay::{SILENCE, event_response},
+    session::Session,
+};
+
+/// An open stream. Its queue is one number: the generation that the client was last told of. Changes that come while
+/// a write is under way are one change, and none is lost.
+struct Changes {
+    session: Arc<Session>,
+    generations: watch::Receiver<u64>,
+    /// Fires when the session ends, or when a newer stream takes its place.
+    over: CancellationToken,
+    tasks: Tasks,
+    begun: bool,
+}
+
+pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
+    edge::check_accept(&context.head.method, &context.head.headers)?;
+    let session = context.session().await?;
+    let changes = Changes {
+        generations: context.gateway.view(session.version).generations(),
+        over: session.take_stream(),
+        session,
+        tasks: context.gateway.shared.tasks.clone(),
+        begun: false,
+    };
+    let chunks = stream::unfold(changes, |mut changes| async {
+        let chunk = changes.next().await?;
+        Some((Ok::<_, io::Error>(chunk), changes))
+    });
+    Ok(event_response(Answer::chunks(Box::pin(chunks), None)))
+}
+
+impl Changes {
+    async fn next(&mut self) -> Option<Bytes> {
+        if !self.begun {
+            // At once, so that the head leaves and proxies see a stream.
+            self.begun = true;
+            return Some(sse::KEEP_ALIVE);
+        }
+        let session = Arc::clone(&self.session);
+        let news = self.generations.wait_for(|generation| *generation > session.seen.load(Ordering::Relaxed));
+        let news = tokio::select! {
+            biased;
+            () = self.over.cancelled() => return None,
+            // A client whose stream ends opens it again, at another replica.
+            () = self.tasks.drain.cancelled() => return None,
+            news = timeout(SILENCE, news) => news,
+        };
+        match news {
+            Ok(Ok(generation)) => {
+                self.session.seen.fetch_max(*generation, Ordering::Relaxed);
+                Some(sse::message(&reply::notification("notifications/tools/list_changed")))
+            }
+            // The gateway is gone.
+            Ok(Err(_)) => None,
+            Err(_) => Some(sse::KEEP_ALIVE),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `initialize`: begins a session. The record is stored first, and only then is the id told.
+
+use std::time::Duration;
+
+use http::{HeaderValue, Response};
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    body::Answer,
+    fault::Fault,
+    jsonrpc::{Params, envelope::text, reply},
+    relay::json_response,
+    session::table::Opening,
+    target::SESSION_ID,
+    version::Version,
+};
+
+/// The largest `clientInfo` that a record keeps.
+const CLIENT_INFO_BYTES: usize = 4 << 10;
+
+pub(super) async fn initialize(
+    context: &Context<'_>,
+    id: &[u8],
+    params: &Params,
+) -> Result<Response<Answer>, Fault> {
+    if context.head.headers.contains_key(SESSION_ID) {
+        return Err(Fault::SessionOnInitialize);
+    }
+    let (version, client_info) = read(params)?;
+    let config = &context.snapshot.config;
+    let view = context.gateway.view(version);
+    let opening = Opening {
+        principal: context.gateway.authenticate(&context.snapshot),
+        version,
+        client_info,
+        timeout: Duration::from_secs(config.session_timeout_seconds.into()),
+        seen: view.generation(),
+    };
+    let session_id = context.gateway.sessions.create(opening).await?;
+    let result = json!({
+        "protocolVersion": version.as_str(),
+        "capabilities": {"tools": {"listChanged": true}},
+        "serverInfo": {"name": config.name, "version": env!("CARGO_PKG_VERSION")},
+    });
+    let mut response = json_response(Answer::whole(reply::result(id, result.to_string().as_bytes())));
+    // Hexadecimal digits are a header value.
+    if let Ok(session_id) = HeaderValue::from_str(&session_id.to_string()) {
+        response.headers_mut().insert(SESSION_ID, session_id);
+    }
+    Ok(response)
+}
+
+/// What `initialize` must have (2025-11-25, lifecycle, initialization).
+fn read(params: &Params) -> Result<(Version, Box<str>), Fault> {
+    let object = |raw: &[u8]| raw.first() == Some(&b'{');
+    let requested =
+        params.protocol_version.as_ref().ok_or(Fault::BadInitialize("protocolVersion is missing"))?;
+    let requested = text(requested).map_err(|_| Fault::BadInitialize("protocolVersion must be a string"))?;
+    let version = Version::negotiate(&requested);
+    if !params.capabilities.as_deref().is_some_and(object) {
+        return Err(Fault::BadInitialize("capabilities must be an object"));
+    }
+    let client_info = params.client_info.as_deref().filter(|raw| object(raw));
+    let client_info = client_info.ok_or(Fault::BadInitialize("clientInfo must be an object"))?;
+    if client_info.len() > CLIENT_INFO_BYTES {
+        return Err(Fault::BadInitialize("clientInfo is larger than 4 KiB"));
+    }
+    let client_info =
+        std::str::from_utf8(client_info).map_err(|_| Fault::BadInitialize("clientInfo is not UTF-8"))?;
+    Ok((version, client_info.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn params(version: &'static str, info: &'static str, capabilities: &'static str) -> Params {
+        let raw = |text: &'static str| (!text.is_empty()).then(|| Bytes::from_static(text.as_bytes()));
+        Params {
+            protocol_version: raw(version),
+            client_info: raw(info),
+            capabilities: raw(capabilities),
+            ..Params::default()
+        }
+    }
+
+    #[test]
+    fn an_initialize_without_what_it_must_have_is_refused_by_name() {
+        assert!(read(&params(r#""2025-06-18""#, r#"{"name":"c"}"#, "{}")).is_ok());
+        for (version, info, capabilities, names) in [
+            ("", "{}", "{}", "protocolVersion"),
+            ("7", "{}", "{}", "protocolVersion"),
+            (r#""x""#, "", "{}", "clientInfo"),
+            (r#""x""#, "[]", "{}", "clientInfo"),
+            (r#""x""#, "{}", "null", "capabilities"),
+        ] {
+            let Err(Fault::BadInitialize(what)) = read(&params(version, info, capabilities)) else {
+                panic!("{names}")
+            };
+            assert!(what.contains(names), "{what}");
+        }
+    }
+}

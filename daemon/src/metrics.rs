@@ -1,0 +1,267 @@
+//! The daemon's one metric registry. Names are OpenTelemetry's where it has them; label sets are bounded: never a
+//! session or a user. Handles are resolved once, when a gateway or a target is made.
+
+use std::{collections::HashMap, time::Duration};
+
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+use crate::fault::{EndReason, TargetFailure};
+
+/// Seconds; from a tenth of a millisecond to the longest call.
+const SECONDS: [f64; 16] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0, 300.0,
+];
+
+/// The methods that have a label of their own; every other is `other`.
+pub const METHODS: [&str; 8] = [
+    "initialize",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "GET",
+    "DELETE",
+];
+const OTHER: &str = "other";
+
+/// How a request came out, as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Answered.
+    Ok,
+    /// Refused: the client's fault.
+    Client,
+    /// A target's fault.
+    Target,
+    /// Ours or the store's.
+    Us,
+}
+
+impl Outcome {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Ok, "ok"), (Self::Client, "client"), (Self::Target, "target"), (Self::Us, "us")];
+}
+
+/// All families.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    /// What `/metrics` shows.
+    pub registry: Registry,
+    requests: IntCounterVec,
+    operation: HistogramVec,
+    started: IntCounterVec,
+    ended: IntCounterVec,
+    held: IntGaugeVec,
+    handshakes: IntCounterVec,
+    lost: IntCounterVec,
+    target_operation: HistogramVec,
+    target_up: IntGaugeVec,
+    target_tools: IntGaugeVec,
+}
+
+impl Metrics {
+    /// Registers every family.
+    ///
+    /// # Errors
+    /// Where two families share a name: a mistake in this file.
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str, labels: &[&str]| -> Result<IntCounterVec, prometheus::Error> {
+            let family = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(family.clone()))?;
+            Ok(family)
+        };
+        let gauge = |name: &str, help: &str, labels: &[&str]| -> Result<IntGaugeVec, prometheus::Error> {
+            let family = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(family.clone()))?;
+            Ok(family)
+        };
+        let histogram =
+            |name: &str, help: &str, labels: &[&str]| -> Result<HistogramVec, prometheus::Error> {
+                let family =
+                    HistogramVec::new(HistogramOpts::new(name, help).buckets(SECONDS.to_vec()), labels)?;
+                registry.register(Box::new(family.clone()))?;
+                Ok(family)
+            };
+        let (gateway, target) = (["gateway"], ["gateway", "target"]);
+        Ok(Self {
+            requests: counter(
+                "mooring_requests_total",
+                "Requests by method and by whose fault a failure was.",
+                &["gateway", "method", "outcome"],
+            )?,
+            operation: histogram(
+                "mcp_server_operation_duration_seconds",
+                "From a request's head to the end of its answer.",
+                &["gateway", "mcp_method_name"],
+            )?,
+            started: counter("mooring_sessions_started_total", "Sessions begun by initialize.", &gateway)?,
+            ended: counter(
+                "mooring_sessions_ended_total",
+                "Sessions ended, by reason.",
+                &["gateway", "reason"],
+            )?,
+            held: gauge("mooring_sessions", "Sessions held by this replica.", &gateway)?,
+            handshakes: counter(
+                "mooring_target_handshakes_total",
+                "Target sessions begun or tried, catalogue sessions among them.",
+                &["gateway", "target", "outcome"],
+            )?,
+            lost: counter(
+                "mooring_target_sessions_lost_total",
+                "Target sessions that the target forgot.",
+                &target,
+            )?,
+            target_operation: histogram(
+                "mcp_client_operation_duration_seconds",
+                "From a call's start at a target to the end of its answer.",
+                &target,
+            )?,
+            target_up: gauge(
+                "mooring_target_up",
+                "Whether the target's catalogue is known and fresh.",
+                &target,
+            )?,
+            target_tools: gauge("mooring_target_tools", "Tools that the target lists.", &target)?,
+            registry,
+        })
+    }
+
+    /// The handles of one gateway.
+    pub fn gateway(&self, gateway: &str) -> GatewayMetrics {
+        let methods = METHODS.into_iter().chain([OTHER]);
+        let methods = methods.map(|method| (method, self.method(gateway, method))).collect();
+        let reasons = EndReason::ALL.map(|r| (r, self.ended.with_label_values(&[gateway, r.label()])));
+        GatewayMetrics {
+            gateway: gateway.to_owned(),
+            methods,
+            other: self.method(gateway, OTHER),
+            started: self.started.with_label_values(&[gateway]),
+            ended: reasons.into_iter().collect(),
+            held: self.held.with_label_values(&[gateway]),
+        }
+    }
+
+    fn method(&self, gateway: &str, method: &str) -> MethodMetrics {
+        let outcomes =
+            Outcome::ALL.map(|(o, label)| (o, self.requests.with_label_values(&[gateway, method, label])));
+        MethodMetrics {
+            outcomes: outcomes.into_iter().collect(),
+            duration: self.operation.with_label_values(&[gateway, method]),
+        }
+    }
+
+    /// The handles of one target.
+    pub fn target(&self, gateway: &str, alias: &str) -> TargetMetrics {
+        let handshakes = |outcome| self.handshakes.with_label_values(&[gateway, alias, outcome]);
+        TargetMetrics {
+            handshakes_ok: handshakes("ok"),
+            handshakes_failed: handshakes("failed"),
+            lost: self.lost.with_label_values(&[gateway, alias]),
+            operation: self.target_operation.with_label_values(&[gateway, alias]),
+            up: self.target_up.with_label_values(&[gateway, alias]),
+            tools: self.target_tools.with_label_values(&[gateway, alias]),
+        }
+    }
+
+    /// Takes a removed target's series away, so that it is not shown as it last was for ever.
+    pub fn forget_target(&self, gateway: &str, alias: &str) {
+        let labels = [gateway, alias];
+        // A series that never was is as gone as it should be.
+        for removed in [
+            self.target_up.remove_label_values(&labels),
+            self.target_tools.remove_label_values(&labels),
+            self.lost.remove_label_values(&labels),
+            self.target_operation.remove_label_values(&labels),
+        ] {
+            tracing::trace!(gone = removed.is_ok(), "series removed");
+        }
+    }
+}
+
+/// The handles of one gateway.
+#[derive(Debug)]
+pub struct GatewayMetrics {
+    gateway: String,
+    methods: HashMap<&'static str, MethodMetrics>,
+    other: MethodMetrics,
+    started: IntCounter,
+    ended: HashMap<EndReason, IntCounter>,
+    held: IntGauge,
+}
+
+#[derive(Debug)]
+struct MethodMetrics {
+    outcomes: HashMap<Outcome, IntCounter>,
+    duration: Histogram,
+}
+
+impl GatewayMetrics {
+    /// The gateway's name, for logs.
+    pub fn gateway(&self) -> &str {
+        &self.gateway
+    }
+
+    /// Counts a request whose answer has ended.
+    pub fn request(&self, method: &str, outcome: Outcome, took: Duration) {
+        let handles = self.methods.get(method).unwrap_or(&self.other);
+        if let Some(counter) = handles.outcomes.get(&outcome) {
+            counter.inc();
+        }
+        handles.duration.observe(took.as_secs_f64());
+    }
+
+    /// Counts a session's start.
+    pub fn session_started(&self) {
+        self.started.inc();
+    }
+
+    /// Counts a session's end.
+    pub fn session_ended(&self, reason: EndReason) {
+        if let Some(counter) = self.ended.get(&reason) {
+            counter.inc();
+        }
+    }
+
+    /// Notes how many sessions are held.
+    pub fn sessions_held(&self, count: usize) {
+        self.held.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
+/// The handles of one target.
+#[derive(Debug)]
+pub struct TargetMetrics {
+    handshakes_ok: IntCounter,
+    handshakes_failed: IntCounter,
+    lost: IntCounter,
+    operation: Histogram,
+    up: IntGauge,
+    tools: IntGauge,
+}
+
+impl TargetMetrics {
+    /// Counts a handshake.
+    pub fn handshake(&self, failure: Option<&TargetFailure>) {
+        if failure.is_none() { self.handshakes_ok.inc() } else { self.handshakes_failed.inc() }
+    }
+
+    /// Counts a session that the target forgot.
+    pub fn lost(&self) {
+        self.lost.inc();
+    }
+
+    /// Notes how long a call took.
+    pub fn call(&self, took: Duration) {
+        self.operation.observe(took.as_secs_f64());
+    }
+
+    /// Notes what the catalogue knows of it.
+    pub fn listed(&self, up: bool, tools: usize) {
+        self.up.set(i64::from(up));
+        self.tools.set(i64::try_from(tools).unwrap_or(i64::MAX));
+    }
+}

@@ -1,0 +1,101 @@
+//! Receives a request's body: whole, within its limit, its time, and what bodies may take in all (DESIGN §4).
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use crate::fault::Fault;
+
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// Budgets are counted in pieces of this many bytes.
+const PIECE: u64 = 1 << 10;
+
+/// What bodies held whole may take in all.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<Semaphore>);
+
+/// A body, and its share of the budget for as long as it is held.
+#[derive(Debug)]
+pub struct Received {
+    /// The body.
+    pub bytes: Bytes,
+    /// Its share.
+    pub share: OwnedSemaphorePermit,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        let pieces = usize::try_from(bytes / PIECE).unwrap_or(usize::MAX);
+        Self(Arc::new(Semaphore::new(pieces.clamp(1, Semaphore::MAX_PERMITS))))
+    }
+
+    fn take(&self, bytes: u64) -> Result<OwnedSemaphorePermit, Fault> {
+        let pieces = u32::try_from(bytes.div_ceil(PIECE)).map_err(|_| Fault::Overloaded)?;
+        Arc::clone(&self.0).try_acquire_many_owned(pieces).map_err(|_| Fault::Overloaded)
+    }
+}
+
+/// Receives `body`, of at most `limit` bytes.
+///
+/// # Errors
+/// [`Fault::BodyTooLarge`], [`Fault::BodyIncomplete`], [`Fault::Overloaded`].
+pub async fn receive(mut body: Incoming, limit: u64, budget: &Budget) -> Result<Received, Fault> {
+    let hint = body.size_hint();
+    if hint.lower() > limit {
+        return Err(Fault::BodyTooLarge(limit));
+    }
+    // A body of unknown length is counted as it grows.
+    let mut share = budget.take(hint.lower())?;
+    let reading = async {
+        let mut first: Option<Bytes> = None;
+        let mut more = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| Fault::BodyIncomplete)?.into_data() else { continue };
+            let held = first.as_ref().map_or(more.len(), Bytes::len) as u64 + data.len() as u64;
+            if held > limit {
+                return Err(Fault::BodyTooLarge(limit));
+            }
+            let counted = share.num_permits() as u64 * PIECE;
+            if held > counted {
+                share.merge(budget.take((held - counted).max(held / 2))?);
+            }
+            // Most bodies are one frame, which is kept as it is.
+            match first.take() {
+                None if more.is_empty() => first = Some(data),
+                None => more.extend_from_slice(&data),
+                Some(head) => {
+                    more.reserve(usize::try_from(hint.lower()).unwrap_or(0).max(head.len() + data.len()));
+                    more.extend_from_slice(&head);
+                    more.extend_from_slice(&data);
+                }
+            }
+        }
+        Ok(first.unwrap_or_else(|| more.freeze()))
+    };
+    let bytes = timeout(BODY_TIME, reading).await.unwrap_or(Err(Fault::BodyIncomplete))?;
+    Ok(Received { bytes, share })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_that_is_used_up_refuses_until_a_share_comes_back() {
+        let budget = Budget::new(4096);
+        let share = budget.take(4000).unwrap();
+        assert_eq!(budget.take(1).err(), Some(Fault::Overloaded));
+        drop(share);
+        assert!(budget.take(1).is_ok());
+        assert!(budget.take(0).is_ok());
+    }
+}

@@ -1,0 +1,282 @@
+//! Relays an event stream: events as they come, those that are ready together in one write. What a target asks on the
+//! stream is answered here; its event ids stay on its side.
+
+use std::{io, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{FutureExt, stream};
+use http::Response;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Forward, Pending, SILENCE, event_response, fault_event, json_response, progress};
+use crate::{
+    body::Answer as Body,
+    fault::Fault,
+    jsonrpc::{
+        Kind, Message,
+        sse::{Event, KEEP_ALIVE, Splitter, message},
+    },
+    target::{
+        exchange::{Answer, NoAnswer},
+        stream::answer_request,
+    },
+};
+
+/// The largest event that is relayed.
+const EVENT_BYTES: usize = 32 << 20;
+/// Events are gathered into one write up to this size.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// A stream under way.
+struct Events {
+    forward: Forward,
+    source: Source,
+    splitter: Splitter,
+    /// When the target last showed progress.
+    progress: Instant,
+}
+
+enum Source {
+    /// The head of the answer has not come yet.
+    Head(Pending),
+    Body(Incoming),
+    Ended,
+}
+
+/// What an event means for the relay.
+enum Verdict {
+    Relay,
+    /// Relay it; it shows progress.
+    Progress,
+    /// Relay it; it is the answer.
+    Answer,
+    /// Do not relay it: the target asks us.
+    Ask {
+        id: Bytes,
+        method: String,
+    },
+    /// Do not relay it.
+    Drop,
+}
+
+enum Step {
+    Data(Bytes),
+    Silence,
+    End,
+}
+
+/// Relays a stream whose head has come.
+pub(super) fn relay(forward: Forward, answer: Answer) -> Response<Body> {
+    stream_of(Events::new(forward, Source::Body(answer.body)))
+}
+
+/// Relays what is still to come as a stream.
+pub(super) fn relay_pending(forward: Forward, pending: Pending) -> Response<Body> {
+    stream_of(Events::new(forward, Source::Head(pending)))
+}
+
+/// Reads a stream to its answer, for a client that takes JSON only.
+pub(super) async fn collect(forward: Forward, answer: Answer) -> Result<Response<Body>, Fault> {
+    let mut events = Events::new(forward, Source::Body(answer.body));
+    loop {
+        while let Some(event) = events.splitter.next_event() {
+            match judge(&event, &events.forward) {
+                Verdict::Answer => return Ok(json_response(Body::whole(event.data))),
+                Verdict::Progress => events.progress = Instant::now(),
+                Verdict::Ask { id, method } => events.answer(id, method),
+                Verdict::Relay | Verdict::Drop => {}
+            }
+        }
+        match events.step().await? {
+            Step::Data(data) => events.take(&data)?,
+            Step::Silence => {}
+            Step::End => return Err(events.forward.failed("an event stream that ends without an answer")),
+        }
+    }
+}
+
+fn stream_of(events: Events) -> Response<Body> {
+    let chunks = stream::unfold(events, |mut events| async {
+        let chunk = events.next().await?;
+        Some((Ok::<_, io::Error>(chunk), events))
+    });
+    event_response(Body::chunks(Box::pin(chunks), None))
+}
+
+fn judge(event: &Event, Forward { call, token, .. }: &Forward) -> Verdict {
+    if event.data.is_empty() {
+        return Verdict::Drop;
+    }
+    let id = call.id();
+    match Message::parse(event.data.clone()).map(|message| message.kind) {
+        Ok(Kind::Response { id: answered }) if answered == id => Verdict::Answer,
+        // An answer to nothing that was asked on this stream: clients break off at it.
+        Ok(Kind::Response { .. }) | Err(_) => Verdict::Drop,
+        Ok(Kind::Request { id, method, .. }) => Verdict::Ask { id, method: method.as_str().to_owned() },
+        Ok(Kind::Notification { method, params }) if method.as_str() == "notifications/progress" => {
+            let of_this = progress::reports_on(params.progress_token.as_deref(), token.as_ref());
+            // Clients break off at progress that they did not ask for (case 028).
+            if of_this { Verdict::Progress } else { Verdict::Drop }
+        }
+        Ok(Kind::Notification { .. }) => Verdict::Relay,
+    }
+}
+
+impl Events {
+    fn new(forward: Forward, source: Source) -> Self {
+        Self { forward, source, splitter: Splitter::new(EVENT_BYTES), progress: Instant::now() }
+    }
+
+    /// The next write, or `None` behind the answer.
+    async fn next(&mut self) -> Option<Bytes> {
+        if matches!(self.source, Source::Ended) {
+            return None;
+        }
+        match self.next_write().await {
+            Ok(write) => Some(write),
+            Err(fault) => {
+                self.source = Source::Ended;
+                Some(fault_event(self.forward.call.id(), &fault))
+            }
+        }
+    }
+
+    async fn next_write(&mut self) -> Result<Bytes, Fault> {
+        loop {
+            match self.step().await? {
+                Step::Data(data) => {
+                    self.take(&data)?;
+                    self.gather().await?;
+                    let write = self.write();
+                    if !write.is_empty() {
+                        return Ok(write);
+                    }
+                }
+                Step::Silence => return Ok(KEEP_ALIVE),
+                Step::End => return Err(self.forward.failed("an event stream that ends without an answer")),
+            }
+        }
+    }
+
+    /// Waits for more of the stream, for silence, for the end of the call, or for its bound.
+    async fn step(&mut self) -> Result<Step, Fault> {
+        let deadline = self.forward.deadline(self.progress);
+        let wake = deadline.min(Instant::now() + SILENCE);
+        let more = tokio::select! {
+            biased;
+            ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
+            more = timeout_at(wake, self.source.more()) => more,
+        };
+        match more {
+            Err(_) if wake < deadline => Ok(Step::Silence),
+            Err(_) => Err(self.forward.too_late()),
+            Ok(More::Data(data)) => Ok(Step::Data(data)),
+            Ok(More::Head(Ok(answer))) if answer.events => {
+                self.source = Source::Body(answer.body);
+                Ok(Step::Data(Bytes::new()))
+            }
+            Ok(More::Head(Ok(answer))) => {
+                self.source = Source::Ended;
+                self.late_json(answer.body).await.map(Step::Data)
+            }
+            Ok(More::Head(Err(none))) => {
+                self.source = Source::Ended;
+                self.forward.refusal(none).await.map(|error| Step::Data(message(&error)))
+            }
+            Ok(More::End) => Ok(Step::End),
+        }
+    }
+
+    fn take(&mut self, data: &Bytes) -> Result<(), Fault> {
+        self.splitter.push(data).map_err(|_| self.forward.failed("an event that is too large"))
+    }
+
+    /// Takes what else is ready: the connection hands over one chunk each time it runs, so it is let run.
+    async fn gather(&mut self) -> Result<(), Fault> {
+        let mut gathered = 0;
+        while gathered < WRITE_BYTES {
+            tokio::task::yield_now().await;
+            let Source::Body(body) = &mut self.source else { return Ok(()) };
+            let Some(Some(Ok(frame))) = body.frame().now_or_never() else { return Ok(()) };
+            let Ok(data) = frame.into_data() else { return Ok(()) };
+            gathered += data.len();
+            self.take(&data)?;
+        }
+        Ok(())
+    }
+
+    /// The whole events that were taken, as one write.
+    fn write(&mut self) -> Bytes {
+        let mut events: Vec<Bytes> = Vec::new();
+        while let Some(event) = self.splitter.next_event() {
+            let verdict = judge(&event, &self.forward);
+            match &verdict {
+                Verdict::Ask { id, method } => {
+                    self.answer(id.clone(), method.clone());
+                    continue;
+                }
+                Verdict::Drop => continue,
+                Verdict::Progress => self.progress = Instant::now(),
+                Verdict::Relay | Verdict::Answer => {}
+            }
+            events.push(event.relayed());
+            if matches!(verdict, Verdict::Answer) {
+                // Behind the answer nothing may come (case 028).
+                self.source = Source::Ended;
+                break;
+            }
+        }
+        match events.as_slice() {
+            [one] => one.clone(),
+            many => Bytes::from(many.concat()),
+        }
+    }
+
+    fn answer(&self, id: Bytes, method: String) {
+        let open = Arc::clone(&self.forward.open);
+        self.forward.sessions.spawn(async move {
+            answer_request(&open.target, Some(&open.wire), &id, &method).await;
+        });
+    }
+
+    /// A JSON answer that came after the stream was opened, as an event.
+    async fn late_json(&mut self, mut body: Incoming) -> Result<Bytes, Fault> {
+        let deadline = self.forward.deadline(self.progress);
+        let mut all = BytesMut::new();
+        loop {
+            let frame = tokio::select! {
+                biased;
+                ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
+                frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| self.forward.too_late())?,
+            };
+            let Some(frame) = frame else { return Ok(message(&all)) };
+            let data = frame.map_err(|_| self.forward.failed("an answer that breaks off"))?.into_data();
+            all.extend_from_slice(&data.unwrap_or_default());
+            if all.len() > EVENT_BYTES {
+                return Err(self.forward.failed("an answer that is too large"));
+            }
+        }
+    }
+}
+
+enum More {
+    Head(Result<Answer, NoAnswer>),
+    Data(Bytes),
+    End,
+}
+
+impl Source {
+    /// Cancel-safe: what is dropped while pending has taken nothing.
+    async fn more(&mut self) -> More {
+        match self {
+            Self::Head(pending) => More::Head(pending.await),
+            Self::Body(body) => match body.frame().await {
+                Some(Ok(frame)) => More::Data(frame.into_data().unwrap_or_default()),
+                Some(Err(_)) | None => More::End,
+            },
+            Self::Ended => More::End,
+        }
+    }
+}

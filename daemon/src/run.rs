@@ -1,0 +1,186 @@
+//! The life of the process: start, serve, drain, end. Decides nothing about requests.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use kube::Client;
+use mooring_crds::{Platform, config::DrainConfig};
+use mooring_runtime::{Clock, Outcome, Readiness, Tasks, health::Health, signal::Termination, telemetry};
+use tokio::{net::TcpListener, sync::watch, time::timeout};
+
+use crate::{
+    args::{Args, Command, Common, Gateway as GatewayArgs, Serve},
+    config::{
+        cluster::{self, BadConfig, Names},
+        files::{self, BadFiles},
+    },
+    fault::Fault,
+    gateway::{Gateway, Shared},
+    listener::{self, Routes},
+    metrics::Metrics,
+    receive::Budget,
+    target::{address::Rules, connect::Connector},
+};
+
+/// Why the process could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The log filter.
+    #[error(transparent)]
+    Log(#[from] telemetry::BadFilter),
+    /// The files.
+    #[error(transparent)]
+    Files(#[from] BadFiles),
+    /// The mounted configuration.
+    #[error(transparent)]
+    Config(#[from] BadConfig),
+    /// An address.
+    #[error("{address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The metric registry.
+    #[error(transparent)]
+    Metrics(#[from] prometheus::Error),
+    /// The TLS library.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    /// A signal handler.
+    #[error("signals: {0}")]
+    Signals(#[source] std::io::Error),
+    /// The API server's address or credentials.
+    #[error("the cluster cannot be asked: {0}")]
+    Cluster(#[from] kube::Error),
+}
+
+/// Runs the process to its end.
+///
+/// # Errors
+/// [`Error`], where it could not start.
+pub async fn run(args: Args) -> Result<(), Error> {
+    match args.command {
+        Command::Serve(serve) => run_files(serve).await,
+        Command::Gateway(gateway) => run_cluster(gateway).await,
+    }
+}
+
+async fn run_files(args: Serve) -> Result<(), Error> {
+    telemetry::start(&args.common.log, args.common.log_format.into())?;
+    let platform = Platform {
+        session_timeout_seconds: args.session_timeout_min..=args.session_timeout_max,
+        allow_loopback: true,
+    };
+    let configs = files::load(&args.files, &platform)?;
+    for config in &configs {
+        tracing::warn!(
+            gateway = config.name,
+            "anonymous: its sessions belong to nobody (PrincipalsBound=False)"
+        );
+        tracing::warn!(
+            gateway = config.name,
+            "memory store: its sessions end with this process (SessionsDurable=False)"
+        );
+    }
+    let process = Process::start(&args.common, true)?;
+    let drain = configs.iter().map(|config| config.drain).max_by_key(|drain| drain.deadline_seconds);
+    let gateways = configs.into_iter().map(|config| Gateway::start(config, process.shared.clone())).collect();
+    // Without a cluster no endpoint has to spread, so the delay before the drain is nobody's gain.
+    let drain = DrainConfig { delay_seconds: 0, ..drain.unwrap_or(NO_DRAIN) };
+    process.serve(args.listen, Routes::named(gateways), || drain).await
+}
+
+async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
+    telemetry::start(&args.common.log, args.common.log_format.into())?;
+    let process = Process::start(&args.common, false)?;
+    let (config, digest) = cluster::mounted(Path::new(&args.config_dir))?;
+    let gateway = Gateway::start(config, process.shared.clone());
+    let names = Names {
+        config_map: args.config_map,
+        report_map: args.report_map,
+        pod: args.pod,
+        namespace: args.namespace,
+    };
+    let client = Client::try_default().await?;
+    let (tell, digest) = watch::channel(digest);
+    let tasks = &process.shared.tasks;
+    tasks.spawn(cluster::follow(client.clone(), names.clone(), gateway.clone(), tell));
+    tasks.spawn(cluster::report_changes(client, names, gateway.clone(), digest));
+    let routes = Routes::one(gateway.clone());
+    process.serve(args.listen, routes, || gateway.snapshot().config.drain).await
+}
+
+const NO_DRAIN: DrainConfig = DrainConfig { delay_seconds: 0, deadline_seconds: 30 };
+
+struct Process {
+    shared: Shared,
+    readiness: Readiness,
+    termination: Termination,
+}
+
+impl Process {
+    fn start(common: &Common, loopback: bool) -> Result<Self, Error> {
+        let termination = Termination::listen().map_err(Error::Signals)?;
+        let (metrics, readiness) = (Metrics::new()?, Readiness::default());
+        let health = Health { registry: metrics.registry.clone(), readiness: readiness.clone() };
+        let address = common.health_address;
+        let bound = health.serve(address).map_err(|source| Error::Bind { address, source })?;
+        tracing::info!(address = %bound, "health listening");
+        let rules = Rules { loopback, refused: common.refused_networks.clone() };
+        let shared = Shared {
+            tasks: Tasks::default(),
+            clock: Clock::system(),
+            metrics,
+            connector: Connector::new(rules)?,
+            budget: Budget::new(common.memory_limit / 4),
+        };
+        Ok(Self { shared, readiness, termination })
+    }
+
+    async fn serve(
+        mut self,
+        address: SocketAddr,
+        routes: Routes,
+        drain: impl Fn() -> DrainConfig,
+    ) -> Result<(), Error> {
+        let pending = self.readiness.wait_for("listener");
+        let socket: TcpListener =
+            listener::bind(address).await.map_err(|source| Error::Bind { address, source })?;
+        let tasks = self.shared.tasks.clone();
+        tasks.spawn(listener::serve(socket, routes.clone(), tasks.clone()));
+        drop(pending);
+        let signal = self.termination.next().await;
+        let DrainConfig { delay_seconds, deadline_seconds } = drain();
+        tracing::info!(signal, delay_seconds, deadline_seconds, "draining");
+        let outcome = self.drain(&routes, delay_seconds, deadline_seconds).await;
+        match outcome {
+            Outcome::Clean => tracing::info!("ended: everything in flight was answered"),
+            Outcome::Forced { left } => tracing::warn!(left, "ended at the deadline"),
+        }
+        Ok(())
+    }
+
+    /// Unready, then a while for endpoints to spread, then nothing new, then the deadline. A second signal hurries.
+    async fn drain(&mut self, routes: &Routes, delay_seconds: u32, deadline_seconds: u32) -> Outcome {
+        self.readiness.drain();
+        let delay = Duration::from_secs(delay_seconds.into());
+        let hurried = timeout(delay, self.termination.next()).await.is_ok();
+        let deadline = if hurried { Duration::ZERO } else { Duration::from_secs(deadline_seconds.into()) };
+        let tasks = self.shared.tasks.clone();
+        let hurry = async {
+            self.termination.next().await;
+        };
+        let last_words = async {
+            tasks.stop.cancelled().await;
+            for gateway in routes.gateways() {
+                gateway.sessions.end_calls(&Fault::ShuttingDown);
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            outcome = tasks.shutdown(deadline, hurry) => outcome,
+            () = last_words => Outcome::Clean,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The one timer task: looks at each session when its time may have come, and sweeps the store for the records of
+//! replicas that are gone.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use tokio::{
+    sync::mpsc,
+    time::{MissedTickBehavior, interval},
+};
+use tokio_util::time::{DelayQueue, delay_queue};
+
+use super::{
+    Session,
+    id::Key,
+    state::{Step, step},
+    table::Sessions,
+};
+use crate::fault::EndReason;
+
+/// What the reaper is told.
+#[derive(Debug, Clone, Copy)]
+pub enum Command {
+    /// Look at this session now, and then when it says.
+    Arm(Key),
+    /// Forget it.
+    Disarm(Key),
+}
+
+/// How often the store is asked for expired records that no replica holds.
+const SWEEP: Duration = Duration::from_secs(60);
+/// How many a sweep takes.
+const SWEEP_LIMIT: usize = 1000;
+/// The longest that a timer is set for: the wheel panics beyond about two years.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// Runs until the drain. Sessions do not end with it: their records stay.
+pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Command>) {
+    let mut wheel = Wheel::default();
+    let mut sweep = interval(SWEEP);
+    sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = sessions.tasks.drain.cancelled() => return,
+            command = commands.recv() => match command {
+                Some(Command::Arm(key)) => look(&sessions, key, &mut wheel),
+                Some(Command::Disarm(key)) => wheel.disarm(key),
+                None => return,
+            },
+            Some(due) = wheel.queue.next() => {
+                let key = due.into_inner();
+                wheel.timers.remove(&key);
+                look(&sessions, key, &mut wheel);
+            }
+            _ = sweep.tick() => {
+                let sessions = Arc::clone(&sessions);
+                sessions.tasks.clone().spawn(async move { sweep_store(&sessions).await });
+            }
+        }
+    }
+}
+
+/// Looks at one session. Its end runs beside the reaper, which must hear the `Disarm` that comes of it.
+fn look(sessions: &Arc<Sessions>, key: Key, wheel: &mut Wheel) {
+    let Some(session) = sessions.held(key) else {
+        wheel.disarm(key);
+        return;
+    };
+    let now = sessions.now();
+    match step(session.facts(), now) {
+        Step::WakeAt(at) => wheel.arm(key, now.until(at)),
+        Step::End(reason) => {
+            let sessions = Arc::clone(sessions);
+            sessions.tasks.clone().spawn(async move { end(&sessions, &session, reason).await });
+        }
+    }
+}
+
+async fn end(sessions: &Sessions, session: &Arc<Session>, reason: EndReason) {
+    if let Err(fault) = sessions.end(session, reason).await {
+        tracing::warn!(session = %session.key, fault = fault.label(), "a session could not be ended");
+    }
+}
+
+async fn sweep_store(sessions: &Sessions) {
+    let now = sessions.now();
+    match sessions.store.scan_expired(now, SWEEP_LIMIT).await {
+        Ok(expired) => {
+            for (key, stored) in expired {
+                // Held for a moment, so that it ends as every session does.
+                let session = sessions.hold(Arc::new(Session::new(key, stored, now, 0)));
+                end(sessions, &session, EndReason::Expired).await;
+            }
+        }
+        Err(error) => tracing::warn!(%error, "the store could not be swept"),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Wheel {
+    queue: DelayQueue<Key>,
+    timers: HashMap<Key, delay_queue::Key>,
+}
+
+impl Wheel {
+    fn arm(&mut self, key: Key, after: Duration) {
+        self.disarm(key);
+        // A millisecond more, since a timer may fire within the millisecond before its time.
+        let timer = self.queue.insert(key, after.min(LONGEST) + Duration::from_millis(1));
+        self.timers.insert(key, timer);
+    }
+
+    fn disarm(&mut self, key: Key) {
+        if let Some(timer) = self.timers.remove(&key) {
+            self.queue.remove(&timer);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Finds and creates sessions. A table over the store: what is not here is read through, and no guard leaves this file.
+
+use std::{sync::Arc, time::Duration};
+
+use dashmap::{DashMap, Entry};
+use mooring_runtime::{Clock, Tasks, Timestamp};
+use tokio::sync::{broadcast::error::RecvError, mpsc};
+
+use super::{
+    Session,
+    id::{Key, SessionId},
+    reaper::{self, Command},
+    record::{Principal, Record},
+};
+use crate::{
+    fault::{EndReason, Fault},
+    metrics::GatewayMetrics,
+    store::{Change, Store, Stored, Written},
+    version::Version,
+};
+
+/// Commands that the reaper may lag behind; more wait.
+const REAPER_QUEUE: usize = 1024;
+
+/// The sessions of one gateway on this replica.
+#[derive(Debug)]
+pub struct Sessions {
+    pub(super) table: DashMap<Key, Arc<Session>>,
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) tasks: Tasks,
+    pub(super) metrics: Arc<GatewayMetrics>,
+    reaper: mpsc::Sender<Command>,
+}
+
+/// What a new session is made of.
+#[derive(Debug)]
+pub struct Opening {
+    /// Who asks.
+    pub principal: Principal,
+    /// What was negotiated.
+    pub version: Version,
+    /// The client's `clientInfo`, raw.
+    pub client_info: Box<str>,
+    /// Until its absolute end.
+    pub timeout: Duration,
+    /// The catalogue's generation at this moment.
+    pub seen: u64,
+}
+
+impl Sessions {
+    /// An empty table over `store`; starts the reaper and the watch.
+    pub fn start(store: Store, clock: Clock, tasks: &Tasks, metrics: Arc<GatewayMetrics>) -> Arc<Self> {
+        let (reaper, commands) = mpsc::channel(REAPER_QUEUE);
+        let changes = store.watch();
+        let sessions =
+            Arc::new(Self { table: DashMap::new(), store, clock, tasks: tasks.clone(), metrics, reaper });
+        tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
+        tasks.spawn(watch(Arc::clone(&sessions), changes));
+        sessions
+    }
+
+    /// The time, as sessions count it.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// How many are held here.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether none is held here.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Stores a new session and only then tells its id.
+    ///
+    /// # Errors
+    /// [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then.
+    pub async fn create(&self, opening: Opening) -> Result<SessionId, Fault> {
+        let Opening { principal, version, client_info, timeout, seen } = opening;
+        let id = SessionId::mint().map_err(|_| Fault::StoreAway)?;
+        let (key, now) = (id.key(), self.now());
+        let record = Arc::new(Record {
+            principal,
+            created: now,
+            expires: now.plus(timeout),
+            version,
+            client_info,
+            targets: std::collections::BTreeMap::new(),
+        });
+        match self.store.compare_and_set(key, None, Arc::clone(&record)).await? {
+            Written::Stored(revision) => {
+                let session = Session::new(key, Stored { record, revision }, now, seen);
+                self.hold(Arc::new(session));
+                self.metrics.session_started();
+                tracing::info!(target: "audit", gateway = self.metrics.gateway(), session = %key, event = "session started");
+                self.rearm(key).await;
+                Ok(id)
+            }
+            // 128 random bits that are taken: the store, or the randomness, is broken.
+            Written::Conflict(_) => Err(Fault::StoreAway),
+        }
+    }
+
+    /// Finds the session that `header` names, for `principal`.
+    ///
+    /// Missing is 400; unknown, expired, ended and somebody else's are one and the same 404; a store that cannot be
+    /// asked is 503.
+    ///
+    /// # Errors
+    /// [`Fault::MissingSession`], [`Fault::UnknownSession`], [`Fault::StoreAway`].
+    pub async fn find(&self, header: Option<&str>, principal: &Principal) -> Result<Arc<Session>, Fault> {
+        let header = header.ok_or(Fault::MissingSession)?;
+        let key = SessionId::parse(header).ok_or(Fault::UnknownSession)?.key();
+        let now = self.now();
+        let held = self.table.get(&key).map(|entry| Arc::clone(entry.value()));
+        let session = match held {
+            Some(session) => session,
+            None => self.read_through(key, now).await?,
+        };
+        if session.principal != *principal || !session.alive(now) {
+            return Err(Fault::UnknownSession);
+        }
+        session.touch(now);
+        Ok(session)
+    }
+
+    async fn read_through(&self, key: Key, now: Timestamp) -> Result<Arc<Session>, Fault> {
+        let stored = self.store.get(key).await?.ok_or(Fault::UnknownSession)?;
+        if stored.record.expired(now) {
+            return Err(Fault::UnknownSession);
+        }
+        let session = self.hold(Arc::new(Session::new(key, stored, now, 0)));
+        self.rearm(key).await;
+        Ok(session)
+    }
+
+    /// Enters a session; of two that race, the first is the one.
+    pub(super) fn hold(&self, session: Arc<Session>) -> Arc<Session> {
+        let held = match self.table.entry(session.key) {
+            Entry::Occupied(occupied) => Arc::clone(occupied.get()),
+            Entry::Vacant(vacant) => Arc::clone(&vacant.insert(session)),
+        };
+        self.metrics.sessions_held(self.table.len());
+        held
+    }
+
+    /// Takes a session out.
+    pub(super) fn release(&self, key: Key) {
+        self.table.remove(&key);
+        self.metrics.sessions_held(self.table.len());
+    }
+
+    pub(super) fn held(&self, key: Key) -> Option<Arc<Session>> {
+        self.table.get(&key).map(|entry| Arc::clone(entry.value()))
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Session>> {
+        self.table.iter().map(|entry| Arc::clone(entry.value())).collect()
+    }
+
+    /// Has the reaper look at this session, and again when its time may have come.
+    pub(super) async fn rearm(&self, key: Key) {
+        self.command(Command::Arm(key)).await;
+    }
+
+    pub(super) async fn command(&self, command: Command) {
+        if self.reaper.send(command).await.is_err() {
+            tracing::debug!("the reaper has ended with the drain; expiry is still checked at each request");
+        }
+    }
+
+    /// Spawns work that the shutdown waits for.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
+    /// Answers every request in flight with `fault`: the shutdown's deadline has come.
+    pub fn end_calls(&self, fault: &Fault) {
+        for session in self.all() {
+            session.calls.end_all(fault);
+        }
+    }
+}
+
+/// Follows what other replicas do to the sessions held here.
+async fn watch(sessions: Arc<Sessions>, mut changes: tokio::sync::broadcast::Receiver<Change>) {
+    loop {
+        let change = tokio::select! {
+            () = sessions.tasks.drain.cancelled() => return,
+            change = changes.recv() => change,
+        };
+        match change {
+            Ok(change) => sessions.follow(change).await,
+            Err(RecvError::Lagged(_)) => {
+                for session in sessions.all() {
+                    sessions.read_again(&session).await;
+                }
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+impl Sessions {
+    async fn follow(&self, change: Change) {
+        match change {
+            Change::Removed(key) => {
+                if let Some(session) = self.held(key) {
+                    self.ended_elsewhere(&session, EndReason::Removed).await;
+                }
+            }
+            Change::Written(key, revision) => {
+                let held = self.held(key);
+                if let Some(session) = held.filter(|session| session.stored().revision.0 < revision.0) {
+                    self.read_again(&session).await;
+                }
+            }
+        }
+    }
+
+    async fn read_again(&self, session: &Arc<Session>) {
+        match self.store.get(session.key).await {
+            Ok(Some(stored)) => session.adopt(stored),
+            Ok(None) => self.ended_elsewhere(session, EndReason::Removed).await,
+            Err(error) => tracing::warn!(session = %session.key, %error, "a session could not be read again"),
+        }
+    }
+}

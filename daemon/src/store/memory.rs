@@ -1,0 +1,156 @@
+//! The engine without durability: a map in this process. Its sessions end with it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use mooring_runtime::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+
+use super::{Change, Records, Revision, StoreError, Stored, Written};
+use crate::session::{id::Key, record::Record};
+
+/// Changes that a slow watcher may lag behind before it is told to read again.
+const WATCH_BUFFER: usize = 1024;
+
+/// A map, bounded in number.
+#[derive(Debug)]
+pub struct Memory {
+    records: Mutex<HashMap<Key, Stored>>,
+    capacity: usize,
+    changes: broadcast::Sender<Change>,
+}
+
+impl Memory {
+    /// An empty store that takes `capacity` records.
+    pub fn new(capacity: usize) -> Self {
+        Self { records: Mutex::default(), capacity, changes: broadcast::Sender::new(WATCH_BUFFER) }
+    }
+
+    fn announce(&self, change: Change) {
+        // Nobody listening is no error: the table subscribes when it starts.
+        drop(self.changes.send(change));
+    }
+
+    fn write(
+        &self,
+        key: Key,
+        expected: Option<Revision>,
+        record: Arc<Record>,
+    ) -> Result<Written, StoreError> {
+        let mut records = self.records.lock();
+        let current = records.get(&key).cloned();
+        if current.as_ref().map(|stored| stored.revision) != expected {
+            return Ok(Written::Conflict(current));
+        }
+        if current.is_none() && records.len() >= self.capacity {
+            return Err(StoreError::Full);
+        }
+        let revision = Revision(current.map_or(1, |stored| stored.revision.0 + 1));
+        records.insert(key, Stored { record, revision });
+        drop(records);
+        self.announce(Change::Written(key, revision));
+        Ok(Written::Stored(revision))
+    }
+}
+
+impl Records for Memory {
+    fn get(&self, key: Key) -> BoxFuture<'_, Result<Option<Stored>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().get(&key).cloned()) })
+    }
+
+    fn compare_and_set(
+        &self,
+        key: Key,
+        expected: Option<Revision>,
+        record: Arc<Record>,
+    ) -> BoxFuture<'_, Result<Written, StoreError>> {
+        Box::pin(async move { self.write(key, expected, record) })
+    }
+
+    fn delete(&self, key: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let existed = self.records.lock().remove(&key).is_some();
+            if existed {
+                self.announce(Change::Removed(key));
+            }
+            Ok(existed)
+        })
+    }
+
+    fn scan_expired(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Key, Stored)>, StoreError>> {
+        Box::pin(async move {
+            let records = self.records.lock();
+            let expired = records.iter().filter(|(_, stored)| stored.record.expired(now)).take(limit);
+            Ok(expired.map(|(key, stored)| (*key, stored.clone())).collect())
+        })
+    }
+
+    fn watch(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{session::id::SessionId, testing::record};
+
+    fn key() -> Key {
+        SessionId::mint().unwrap().key()
+    }
+
+    #[tokio::test]
+    async fn of_two_writers_that_read_the_same_the_second_learns_what_the_first_wrote() {
+        let store = Memory::new(10);
+        let key = key();
+        let first = store.compare_and_set(key, None, Arc::new(record())).await.unwrap();
+        let Written::Stored(revision) = first else { panic!("{first:?}") };
+        let second = store.compare_and_set(key, None, Arc::new(record())).await.unwrap();
+        assert!(matches!(second, Written::Conflict(Some(stored)) if stored.revision == revision));
+        assert!(matches!(
+            store.compare_and_set(key, Some(revision), Arc::new(record())).await,
+            Ok(Written::Stored(Revision(2)))
+        ));
+        assert!(store.delete(key).await.unwrap());
+        assert!(matches!(
+            store.compare_and_set(key, Some(Revision(2)), Arc::new(record())).await,
+            Ok(Written::Conflict(None))
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_full_store_refuses_new_records_and_keeps_writing_those_it_has() {
+        let store = Memory::new(1);
+        let (old, new) = (key(), key());
+        store.compare_and_set(old, None, Arc::new(record())).await.unwrap();
+        assert_eq!(store.compare_and_set(new, None, Arc::new(record())).await, Err(StoreError::Full));
+        assert!(store.compare_and_set(old, Some(Revision(1)), Arc::new(record())).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_scan_finds_what_has_expired_and_nothing_else() {
+        let store = Memory::new(10);
+        let (old, young) = (key(), key());
+        let with_end = |expires| Arc::new(Record { expires: Timestamp(expires), ..record() });
+        store.compare_and_set(old, None, with_end(1_000)).await.unwrap();
+        store.compare_and_set(young, None, with_end(9_000)).await.unwrap();
+        let found = store.scan_expired(Timestamp(1_000), 10).await.unwrap();
+        assert_eq!(found.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [old]);
+    }
+
+    #[tokio::test]
+    async fn a_watcher_hears_of_writes_and_removals() {
+        let store = Memory::new(10);
+        let mut changes = store.watch();
+        let key = key();
+        store.compare_and_set(key, None, Arc::new(record())).await.unwrap();
+        store.delete(key).await.unwrap();
+        assert_eq!(changes.try_recv(), Ok(Change::Written(key, Revision(1))));
+        assert_eq!(changes.try_recv(), Ok(Change::Removed(key)));
+    }
+}

@@ -1,0 +1,199 @@
+//! One MCP server behind a gateway, as we speak to it. Knows nothing of clients.
+
+pub mod address;
+pub mod body;
+pub mod connect;
+pub mod exchange;
+pub mod handshake;
+pub mod outcome;
+pub mod stream;
+pub mod unary;
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, Request, Response, Uri,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT},
+};
+use hyper::body::Incoming;
+use mooring_crds::config::TargetConfig;
+use mooring_runtime::Tasks;
+use tokio::{sync::Semaphore, time::timeout};
+
+use self::{
+    body::Outgoing,
+    connect::{Connector, Forbidden, Pool},
+};
+use crate::{fault::TargetFailure, metrics::TargetMetrics, version::Version};
+
+/// `Mcp-Session-Id`.
+pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// `MCP-Protocol-Version`.
+pub const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("mooring/", env!("CARGO_PKG_VERSION")));
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// How long a DELETE to a target may take: it is a courtesy, and nobody waits for it.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// DELETEs to one target under way at once.
+const FAREWELLS: usize = 64;
+
+/// A target and its connections.
+#[derive(Debug)]
+pub struct Target {
+    /// What the configuration says of it.
+    pub config: TargetConfig,
+    /// Its metric handles.
+    pub metrics: TargetMetrics,
+    uri: Uri,
+    pool: Pool,
+    /// Its own, so that a target whose DELETEs hang keeps no other target's waiting (case 010).
+    farewells: Semaphore,
+}
+
+/// A session that a target gave us, as it stands in headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wire {
+    /// Its id; none where the target keeps no sessions.
+    pub id: Option<HeaderValue>,
+    /// The version negotiated with that target, never the client's (case 016).
+    pub version: Version,
+}
+
+/// A target whose URL cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadTarget {
+    /// Not a URL.
+    #[error("target {0}: its URL cannot be read")]
+    Url(String),
+    /// An address that requests may not go to.
+    #[error("target {0}: {1}")]
+    Forbidden(String, #[source] Forbidden),
+}
+
+impl Target {
+    /// A target without connections yet.
+    ///
+    /// # Errors
+    /// [`BadTarget`], where its URL cannot be used.
+    pub fn new(
+        config: TargetConfig,
+        connector: &Connector,
+        metrics: TargetMetrics,
+    ) -> Result<Arc<Self>, BadTarget> {
+        let uri: Uri = config.url.parse().map_err(|_| BadTarget::Url(config.alias.clone()))?;
+        let host = uri.host().ok_or_else(|| BadTarget::Url(config.alias.clone()))?;
+        connector
+            .check_literal(host)
+            .map_err(|forbidden| BadTarget::Forbidden(config.alias.clone(), forbidden))?;
+        let pool = connector.pool(Duration::from_secs(config.connect_seconds.into()));
+        let farewells = Semaphore::new(FAREWELLS);
+        Ok(Arc::new(Self { config, metrics, uri, pool, farewells }))
+    }
+
+    /// Its alias: its name in errors, logs and metrics.
+    pub fn alias(&self) -> &str {
+        &self.config.alias
+    }
+
+    /// How long it may take to connect and to answer `initialize`.
+    pub fn connect_bound(&self) -> Duration {
+        Duration::from_secs(self.config.connect_seconds.into())
+    }
+
+    /// POSTs one message. The caller bounds the wait.
+    ///
+    /// # Errors
+    /// [`TargetFailure::Unreachable`] and [`TargetFailure::Forbidden`].
+    pub async fn post(
+        &self,
+        wire: Option<&Wire>,
+        body: Outgoing,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        let mut request = self.request(Method::POST, wire, body);
+        request.headers_mut().insert(CONTENT_TYPE, JSON);
+        request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
+        self.send(request).await
+    }
+
+    /// Opens the GET stream of a session. The caller bounds the wait.
+    ///
+    /// # Errors
+    /// As [`Self::post`].
+    pub async fn get(&self, wire: &Wire) -> Result<Response<Incoming>, TargetFailure> {
+        let mut request = self.request(Method::GET, Some(wire), Outgoing::default());
+        request.headers_mut().insert(ACCEPT, EVENTS);
+        self.send(request).await
+    }
+
+    /// Ends a session at the target. Best effort: a target may answer 405, or not at all.
+    pub async fn delete(&self, wire: &Wire) {
+        if wire.id.is_none() {
+            return;
+        }
+        // Never closed; a permit only bounds how many run at once.
+        let _permit = self.farewells.acquire().await;
+        let request = self.request(Method::DELETE, Some(wire), Outgoing::default());
+        match timeout(FAREWELL, self.send(request)).await {
+            Ok(Ok(response)) => tracing::debug!(
+                target = self.alias(),
+                status = response.status().as_u16(),
+                "target session deleted"
+            ),
+            Ok(Err(failure)) => {
+                tracing::debug!(target = self.alias(), %failure, "target session not deleted");
+            }
+            Err(_) => tracing::debug!(target = self.alias(), "target session not deleted: no answer"),
+        }
+    }
+
+    /// As [`Self::delete`], in a task of its own: whoever waits for something else must not wait for this.
+    pub fn delete_later(self: &Arc<Self>, wire: Wire, tasks: &Tasks) {
+        let target = Arc::clone(self);
+        tasks.spawn(async move { target.delete(&wire).await });
+    }
+
+    fn request(&self, method: Method, wire: Option<&Wire>, body: Outgoing) -> Request<Outgoing> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.uri.clone();
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, AGENT);
+        if let Some(wire) = wire {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(wire.version.as_str()));
+            if let Some(id) = &wire.id {
+                headers.insert(SESSION_ID, id.clone());
+            }
+        }
+        request
+    }
+
+    async fn send(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
+        self.pool.request(request).await.map_err(|error| describe(&error))
+    }
+}
+
+/// Finds the cause that helps: a refused address, or the innermost error.
+fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
+    let mut cause: &(dyn Error + 'static) = error;
+    loop {
+        if let Some(io) = cause.downcast_ref::<std::io::Error>()
+            && let Some(forbidden) = io.get_ref().and_then(|inner| inner.downcast_ref::<Forbidden>())
+        {
+            return TargetFailure::Forbidden(forbidden.1.to_string());
+        }
+        match cause.source() {
+            Some(inner) => cause = inner,
+            None => return TargetFailure::Unreachable(cause.to_string()),
+        }
+    }
+}
+
+/// A session id of a target, copied: a `HeaderValue` cloned out of a response keeps its whole read buffer alive.
+pub fn own_header(value: &HeaderValue) -> Option<HeaderValue> {
+    HeaderValue::from_maybe_shared(Bytes::copy_from_slice(value.as_bytes())).ok()
+}

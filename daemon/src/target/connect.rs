@@ -1,0 +1,130 @@
+//! How connections to targets are made: resolved, judged by address, TCP_NODELAY, TLS where the URL says so.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{
+        Client,
+        connect::{HttpConnector, dns::Name},
+    },
+    rt::{TokioExecutor, TokioTimer},
+};
+use tower_service::Service;
+
+use super::{
+    address::{Refused, Rules, refusal},
+    body::Outgoing,
+};
+
+/// A pooled client for one target.
+pub type Pool = Client<HttpsConnector<HttpConnector<Resolver>>, Outgoing>;
+
+/// Idle connections kept for one target.
+const IDLE_CONNECTIONS: usize = 256;
+/// How long one is kept; shorter than servers commonly keep theirs.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(55);
+/// TCP keep-alive, so that a peer that vanished behind an open stream is noticed.
+const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// What all targets' connections share.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    tls: Arc<rustls::ClientConfig>,
+    rules: Arc<Rules>,
+}
+
+/// An address that requests may not go to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is {1}")]
+pub struct Forbidden(pub IpAddr, pub Refused);
+
+impl Connector {
+    /// Reads the roots of trust that the binary carries.
+    ///
+    /// # Errors
+    /// Where the TLS library refuses its own defaults.
+    pub fn new(rules: Rules) -> Result<Self, rustls::Error> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules) })
+    }
+
+    /// Judges an address that a URL names literally: no resolver sees it.
+    ///
+    /// # Errors
+    /// [`Forbidden`].
+    pub fn check_literal(&self, host: &str) -> Result<(), Forbidden> {
+        let Ok(address) = host.trim_matches(['[', ']']).parse() else { return Ok(()) };
+        refusal(address, &self.rules).map_or(Ok(()), |why| Err(Forbidden(address, why)))
+    }
+
+    /// A pool of its own for one target, so that none waits behind another's connections.
+    pub fn pool(&self, connect_timeout: Duration) -> Pool {
+        let mut http = HttpConnector::new_with_resolver(Resolver { rules: Arc::clone(&self.rules) });
+        http.set_nodelay(true);
+        http.enforce_http(false);
+        http.set_connect_timeout(Some(connect_timeout));
+        http.set_keepalive(Some(TCP_KEEPALIVE));
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config((*self.tls).clone())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_timer(TokioTimer::new())
+            .build(https)
+    }
+}
+
+/// Resolves names by the system and drops the addresses that are refused.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    rules: Arc<Rules>,
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let rules = Arc::clone(&self.rules);
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let mut refused = None;
+            let allowed: Vec<SocketAddr> = found
+                .filter(|address| match refusal(address.ip(), &rules) {
+                    None => true,
+                    Some(why) => {
+                        refused = Some(Forbidden(address.ip(), why));
+                        false
+                    }
+                })
+                .collect();
+            match refused {
+                Some(forbidden) if allowed.is_empty() => {
+                    Err(io::Error::new(io::ErrorKind::PermissionDenied, forbidden))
+                }
+                _ => Ok(allowed.into_iter()),
+            }
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Event streams of a target outside a client's call: its GET stream, and what it asks of us on any stream.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use super::{
+    Target, Wire,
+    body::Outgoing,
+    outcome::{Class, classify},
+};
+use crate::{
+    fault::TargetFailure,
+    jsonrpc::{Kind, Message, reply, sse::Splitter},
+};
+
+/// The largest event that we hold of a stream that carries notifications.
+const EVENT_BYTES: usize = 1 << 20;
+/// How long an answer of ours to a target's request may take to be taken.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// A GET stream that is open.
+#[derive(Debug)]
+pub struct Stream {
+    body: Incoming,
+    splitter: Splitter,
+}
+
+/// What opening a GET stream came to.
+#[derive(Debug)]
+pub enum Opened {
+    /// It is open.
+    Stream(Stream),
+    /// The target offers none (405), which is its right.
+    None,
+    /// The target forgot the session.
+    Lost,
+}
+
+/// Opens the GET stream of `wire`. The caller bounds the wait.
+///
+/// # Errors
+/// [`TargetFailure`].
+pub async fn open(target: &Target, wire: &Wire) -> Result<Opened, TargetFailure> {
+    let response = target.get(wire).await?;
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        return Ok(Opened::None);
+    }
+    match classify(response.status(), response.headers()) {
+        Class::Events => {
+            Ok(Opened::Stream(Stream { body: response.into_body(), splitter: Splitter::new(EVENT_BYTES) }))
+        }
+        Class::Refusal(StatusCode::NOT_FOUND) if wire.id.is_some() => Ok(Opened::Lost),
+        Class::Refusal(status) => Err(TargetFailure::Status(status.as_u16())),
+        Class::Json => Err(TargetFailure::Protocol("JSON where a GET asked for an event stream")),
+        Class::Failure(failure) => Err(failure),
+    }
+}
+
+impl Stream {
+    /// The next message, or `None` where the stream has ended or broken off.
+    pub async fn next(&mut self) -> Option<Message> {
+        loop {
+            while let Some(event) = self.splitter.next_event() {
+                if let Ok(message) = Message::parse(event.data) {
+                    return Some(message);
+                }
+            }
+            let data: Bytes = self.body.frame().await?.ok()?.into_data().unwrap_or_default();
+            self.splitter.push(&data).ok()?;
+        }
+    }
+}
+
+/// Answers what a target asks of us: `ping` as the protocol demands, anything else with "method not found", since
+/// no target is announced any capability of a client yet.
+pub async fn answer_request(target: &Target, wire: Option<&Wire>, id: &[u8], method: &str) {
+    let answer = match method {
+        "ping" => reply::result(id, b"{}"),
+        _ => reply::error(Some(id), -32601, "Method not found", None),
+    };
+    match timeout(ANSWER_TIME, target.post(wire, Outgoing::from(answer))).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(failure)) => tracing::debug!(target = target.alias(), %failure, method, "answer not taken"),
+        Err(_) => tracing::debug!(target = target.alias(), method, "answer not taken in time"),
+    }
+}
+
+/// Answers a message of a GET stream where it wants an answer; gives back the method of a notification.
+pub async fn attend(target: &Target, wire: &Wire, message: &Message) -> Option<String> {
+    match &message.kind {
+        Kind::Request { id, method, .. } => {
+            answer_request(target, Some(wire), id, method.as_str()).await;
+            None
+        }
+        Kind::Notification { method, .. } => Some(method.as_str().to_owned()),
+        Kind::Response { .. } => None,
+    }
+}
