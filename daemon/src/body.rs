@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
     time::Duration,
 };
@@ -24,9 +24,13 @@ use crate::{
 /// Chunks as they come. An error breaks the connection off: the only way left to say that an answer is not whole.
 pub type Chunks = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
+/// What went wrong behind an answer's head, told by whoever makes its chunks.
+pub type Late = Arc<OnceLock<Fault>>;
+
 /// An answer's body.
 pub struct Answer {
     content: Content,
+    late: Option<Late>,
     account: Option<Box<Account>>,
 }
 
@@ -67,7 +71,7 @@ pub fn method_label(method: &str) -> Cow<'static, str> {
 impl Answer {
     /// A body that is there.
     pub fn whole(bytes: Bytes) -> Self {
-        Self { content: Content::Whole(bytes), account: None }
+        Self { content: Content::Whole(bytes), late: None, account: None }
     }
 
     /// No body.
@@ -77,7 +81,14 @@ impl Answer {
 
     /// A body that is still coming, of this length where it is known.
     pub fn chunks(chunks: Chunks, length: Option<u64>) -> Self {
-        Self { content: Content::Chunks { chunks, length }, account: None }
+        Self { content: Content::Chunks { chunks, length }, late: None, account: None }
+    }
+
+    /// Has what goes wrong behind the head stand in the account, too.
+    #[must_use]
+    pub fn failing(mut self, late: Late) -> Self {
+        self.late = Some(late);
+        self
     }
 
     /// Has `account` closed when this body has ended, however it ends.
@@ -105,8 +116,13 @@ impl Body for Answer {
             Content::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
             Content::Chunks { chunks, length: _ } => std::task::ready!(chunks.as_mut().poll_next(cx)),
         };
-        if let (Some(Ok(data)), Some(account)) = (&next, &mut this.account) {
-            account.sent += data.len() as u64;
+        if let Some(account) = &mut this.account {
+            if let Some(Ok(data)) = &next {
+                account.sent += data.len() as u64;
+            }
+            if account.fault.is_none() {
+                account.fault = this.late.as_ref().and_then(|late| late.get().cloned());
+            }
         }
         Poll::Ready(next.map(|data| data.map(Frame::data)))
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body::Answer as Body,
+    body::{Answer as Body, Late},
     edge::Accepts,
     fault::{Fault, TargetFailure},
     jsonrpc::{Kind, Message, reply},
@@ -22,6 +22,7 @@ use crate::{
     target::{
         body::Outgoing,
         exchange::{self, Answer, NoAnswer, exchange},
+        outcome::error_forgot_session,
     },
 };
 
@@ -40,6 +41,8 @@ pub struct Forward {
     pub sessions: Arc<Sessions>,
     /// When it began.
     pub started: Instant,
+    /// What goes wrong once the answer's head has left.
+    pub late: Late,
     /// The token by which the client wants to hear of progress, where it does.
     pub token: Option<Value>,
 }
@@ -119,6 +122,19 @@ impl Forward {
             NoAnswer::Error(body) if is_answer(&body, self.call.id()) => Ok(body),
             NoAnswer::Error(body) => Err(exchange::fault(&self.open.target, NoAnswer::Error(body).failure())),
         }
+    }
+
+    /// Looks at a whole answer: one that says that the target forgot the session is no answer to relay.
+    pub(crate) async fn settle(&self, answer: Bytes) -> Result<Bytes, Fault> {
+        // Errors are rare and small; only they are looked into.
+        if memchr::memmem::find(&answer, br#""error""#).is_some()
+            && let Some(error) = exchange::error_object(&answer)
+            && self.open.wire.id.is_some()
+            && error_forgot_session(error.code, &error.message)
+        {
+            return Err(self.lost().await);
+        }
+        Ok(answer)
     }
 
     /// Notes that the target forgot the session.

@@ -29,6 +29,8 @@ use crate::{
 
 /// A list is asked for again at this age, whatever was announced.
 const FRESH: Duration = Duration::from_secs(300);
+/// The same, where the target announces changes but no stream brings them.
+const FRESH_UNHEARD: Duration = Duration::from_secs(30);
 /// The first pause after a failure; each next one doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause.
@@ -71,10 +73,8 @@ pub(super) async fn run(
 ) {
     let mut kept = Kept { tools: None, pause: FIRST_PAUSE };
     loop {
-        let Some(begun) = stop.run_until_cancelled(handshake(&tasks, &target, version, CLIENT_INFO)).await
-        else {
-            return;
-        };
+        // Not cut off by `stop`, or the session that the target is about to give would be nobody's; it has a bound.
+        let begun = handshake(&tasks, &target, version, CLIENT_INFO).await;
         let over = match begun {
             Ok(established) => {
                 let wire = established.wire.clone();
@@ -129,7 +129,9 @@ async fn live(
             }
             Err(over) => return over,
         }
-        match timeout(FRESH, stop.run_until_cancelled(changed(target, wire, stream.as_mut()))).await {
+        // A target that announces changes and has no stream for them now is asked more often.
+        let fresh = if established.list_changed && stream.is_none() { FRESH_UNHEARD } else { FRESH };
+        match timeout(fresh, stop.run_until_cancelled(changed(target, wire, stream.as_mut()))).await {
             Ok(None) => return Over::Stopped,
             Ok(Some(Changed::Announced)) | Err(_) => {}
             // Not at once: a target that ends every stream would be asked without a pause.

@@ -1,6 +1,9 @@
 //! Manifests from files: what `moored serve` runs from. Reads once; stricter than an API server, since nobody prunes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use mooring_crds::{
     ACPAgent, MCPGateway, MCPTarget, Platform, Refusal, accept_agent, compile,
@@ -49,8 +52,8 @@ pub enum BadFiles {
     /// A target that no gateway in the files takes.
     #[error("MCPTarget {0}: none of its gatewayRefs names a gateway in these files")]
     Unattached(String),
-    /// Two gateways of one name: their paths would be one.
-    #[error("MCPGateway {0} is there twice; give each a name of its own")]
+    /// Two objects of one kind and name: an API server would have taken the second for the first.
+    #[error("{0} is there twice; give each a name of its own")]
     Twice(String),
     /// Nothing to serve.
     #[error("no MCPGateway in these files")]
@@ -63,6 +66,8 @@ pub struct Manifests {
     gateways: Vec<MCPGateway>,
     targets: Vec<MCPTarget>,
     agents: Vec<ACPAgent>,
+    /// Kind, namespace and name of each, which together are an object's identity.
+    seen: BTreeSet<[String; 3]>,
 }
 
 /// Reads files and compiles what they declare.
@@ -99,6 +104,14 @@ impl Manifests {
             let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
             let object = format!("{} {name}", field("kind"));
             let bad = |source| BadFiles::Object { path: path.into(), object: object.clone(), source };
+            if !is_name(name) {
+                return Err(bad(Unreadable::Malformed(NAME.to_owned())));
+            }
+            let namespace =
+                document.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+            if !self.seen.insert([field("kind"), namespace, name].map(str::to_owned)) {
+                return Err(BadFiles::Twice(object));
+            }
             match (field("apiVersion"), field("kind")) {
                 ("mooring.dev/v1alpha1", "MCPGateway") => {
                     self.gateways.push(manifest::read(&document).map_err(bad)?);
@@ -144,7 +157,8 @@ impl Manifests {
                 attached.push(attachment.name);
             }
             if configs.iter().any(|config| config.name == compiled.config.name) {
-                return Err(BadFiles::Twice(compiled.config.name));
+                // In another namespace: their paths would be one all the same.
+                return Err(BadFiles::Twice(format!("MCPGateway {}", compiled.config.name)));
             }
             configs.push(compiled.config);
         }
@@ -154,6 +168,18 @@ impl Manifests {
         }
         if configs.is_empty() { Err(BadFiles::NoGateway) } else { Ok(configs) }
     }
+}
+
+const NAME: &str = "metadata.name must be lower case letters, digits, '-' and '.', and begin and end with a letter or \
+                    digit; quote it where YAML reads it as something else";
+
+/// Whether an API server would take it: a DNS subdomain (RFC 1123).
+fn is_name(name: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = [name.bytes().next(), name.bytes().last()];
+    name.len() <= 253
+        && ends.iter().all(|end| end.is_some_and(inner))
+        && name.bytes().all(|byte| inner(byte) || matches!(byte, b'-' | b'.'))
 }
 
 #[cfg(test)]
@@ -195,6 +221,20 @@ mod tests {
         assert!(load(&target("http://127.0.0.1:1/mcp")).unwrap_err().contains("weather"));
         assert!(load("apiVersion: v1\nkind: Service\n").unwrap_err().contains("no MCPGateway"));
         assert!(load(&format!("{GATEWAY}---\n{GATEWAY}")).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn an_object_has_a_name_of_its_own_that_an_api_server_would_take() {
+        for name in ["null", "~", "''", "7", "Tools", "a_b", "-a", "a/b"] {
+            let error = load(&GATEWAY.replace("tools", name)).unwrap_err();
+            assert!(error.contains("metadata.name"), "{name}: {error}");
+        }
+        let one = target("http://127.0.0.1:1/mcp");
+        let other = one.replace("{name: tools}", "{name: tools, prefix: other}");
+        assert!(
+            load(&format!("{GATEWAY}{one}{other}")).unwrap_err().contains("MCPTarget weather is there twice")
+        );
+        assert!(load(&GATEWAY.replace("tools", "tools-2.eu")).is_ok());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use http::Response;
 
 use super::Context;
 use crate::{
-    body::Answer,
+    body::{Answer, Late},
     edge::Accepts,
     fault::Fault,
     jsonrpc::{Kind, Message, envelope::text},
@@ -44,7 +44,8 @@ pub(super) async fn tool(
         Outgoing::from(message.replace(raw, Bytes::from(own)))
     };
     let token = params.meta.as_deref().and_then(progress::given);
-    let forward = Forward { call, open, sessions, started: context.notes.started, token };
+    let forward =
+        Forward { call, open, sessions, started: context.notes.started, token, late: Late::default() };
     relay(forward, body, accepts).await
 }
 

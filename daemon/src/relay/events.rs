@@ -83,7 +83,9 @@ pub(super) async fn collect(forward: Forward, answer: Answer) -> Result<Response
     loop {
         while let Some(event) = events.splitter.next_event() {
             match judge(&event, &events.forward) {
-                Verdict::Answer => return Ok(json_response(Body::whole(event.data))),
+                Verdict::Answer => {
+                    return Ok(json_response(Body::whole(events.forward.settle(event.data).await?)));
+                }
                 Verdict::Progress => events.progress = Instant::now(),
                 Verdict::Ask { id, method } => events.answer(id, method),
                 Verdict::Relay | Verdict::Drop => {}
@@ -98,11 +100,12 @@ pub(super) async fn collect(forward: Forward, answer: Answer) -> Result<Response
 }
 
 fn stream_of(events: Events) -> Response<Body> {
+    let late = Arc::clone(&events.forward.late);
     let chunks = stream::unfold(events, |mut events| async {
         let chunk = events.next().await?;
         Some((Ok::<_, io::Error>(chunk), events))
     });
-    event_response(Body::chunks(Box::pin(chunks), None))
+    event_response(Body::chunks(Box::pin(chunks), None).failing(late))
 }
 
 fn judge(event: &Event, Forward { call, token, .. }: &Forward) -> Verdict {
@@ -138,7 +141,9 @@ impl Events {
             Ok(write) => Some(write),
             Err(fault) => {
                 self.source = Source::Ended;
-                Some(fault_event(self.forward.call.id(), &fault))
+                let event = fault_event(self.forward.call.id(), &fault);
+                self.forward.late.get_or_init(|| fault);
+                Some(event)
             }
         }
     }
@@ -149,7 +154,7 @@ impl Events {
                 Step::Data(data) => {
                     self.take(&data)?;
                     self.gather().await?;
-                    let write = self.write();
+                    let write = self.write().await;
                     if !write.is_empty() {
                         return Ok(write);
                     }
@@ -208,25 +213,29 @@ impl Events {
     }
 
     /// The whole events that were taken, as one write.
-    fn write(&mut self) -> Bytes {
+    async fn write(&mut self) -> Bytes {
         let mut events: Vec<Bytes> = Vec::new();
         while let Some(event) = self.splitter.next_event() {
-            let verdict = judge(&event, &self.forward);
-            match &verdict {
+            match judge(&event, &self.forward) {
                 Verdict::Ask { id, method } => {
-                    self.answer(id.clone(), method.clone());
+                    self.answer(id, method);
                     continue;
                 }
                 Verdict::Drop => continue,
                 Verdict::Progress => self.progress = Instant::now(),
-                Verdict::Relay | Verdict::Answer => {}
+                Verdict::Relay => {}
+                Verdict::Answer => {
+                    // Behind the answer nothing may come (case 028).
+                    self.source = Source::Ended;
+                    let lost = self.forward.settle(event.data.clone()).await.err();
+                    events.push(lost.map_or_else(
+                        || event.relayed(),
+                        |fault| fault_event(self.forward.call.id(), &fault),
+                    ));
+                    break;
+                }
             }
             events.push(event.relayed());
-            if matches!(verdict, Verdict::Answer) {
-                // Behind the answer nothing may come (case 028).
-                self.source = Source::Ended;
-                break;
-            }
         }
         match events.as_slice() {
             [one] => one.clone(),

@@ -1,10 +1,10 @@
 //! Relays a JSON answer. A small one is read whole, so that it leaves in one write and its end is certain; a large
 //! one streams through.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -13,54 +13,56 @@ use tokio::time::timeout_at;
 
 use super::{Forward, json_response};
 use crate::{
-    body::Answer as Body,
+    body::{Answer as Body, Chunks},
     fault::Fault,
-    target::{
-        exchange::{Answer, error_object},
-        outcome::error_forgot_session,
-    },
+    target::exchange::Answer,
 };
 
 /// Answers up to this size are read whole.
-const WHOLE: u64 = 64 << 10;
+const WHOLE: usize = 64 << 10;
 
-pub(super) async fn relay(mut forward: Forward, answer: Answer) -> Result<Response<Body>, Fault> {
-    let hint = answer.body.size_hint();
-    if hint.exact().is_none_or(|length| length > WHOLE) {
-        let length = hint.exact();
-        let chunks = stream::unfold(Some((forward, answer.body)), |state| async {
-            let (mut forward, mut body) = state?;
-            match chunk(&mut forward, &mut body).await {
-                Ok(Some(data)) => Some((Ok(data), Some((forward, body)))),
-                Ok(None) => None,
-                // The head is gone: to break off is the only way left to say so.
-                Err(fault) => Some((Err(io::Error::other(fault.message())), None)),
-            }
-        });
-        return Ok(json_response(Body::chunks(Box::pin(chunks), length)));
+pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Response<Body>, Fault> {
+    let length = answer.body.size_hint().exact();
+    let mut read = BytesMut::new();
+    while length.is_none_or(|length| length <= WHOLE as u64) && read.len() <= WHOLE {
+        let Some(piece) = chunk(&mut forward, &mut answer.body).await? else {
+            return whole(&forward, read.freeze()).await;
+        };
+        if read.is_empty() && answer.body.is_end_stream() {
+            // Nearly always: one piece, passed on as it is.
+            return whole(&forward, piece).await;
+        }
+        read.extend_from_slice(&piece);
     }
-    let bytes = whole(&mut forward, answer.body).await?;
-    // Errors are rare and small; only they are looked into.
-    if memchr::memmem::find(&bytes, br#""error""#).is_some()
-        && let Some(error) = error_object(&bytes)
-        && forward.open.wire.id.is_some()
-        && error_forgot_session(error.code, &error.message)
-    {
-        return Err(forward.lost().await);
-    }
-    Ok(json_response(Body::whole(bytes)))
+    let late = Arc::clone(&forward.late);
+    Ok(json_response(Body::chunks(rest(forward, answer.body, read.freeze()), length).failing(late)))
 }
 
-async fn whole(forward: &mut Forward, mut body: Incoming) -> Result<Bytes, Fault> {
-    let Some(first) = chunk(forward, &mut body).await? else { return Err(forward.failed("an empty answer")) };
-    if body.is_end_stream() {
-        return Ok(first);
+/// An answer that is there to its end.
+async fn whole(forward: &Forward, bytes: Bytes) -> Result<Response<Body>, Fault> {
+    if bytes.is_empty() {
+        return Err(forward.failed("an empty answer"));
     }
-    let mut all = BytesMut::from(first.as_ref());
-    while let Some(more) = chunk(forward, &mut body).await? {
-        all.extend_from_slice(&more);
-    }
-    Ok(all.freeze())
+    Ok(json_response(Body::whole(forward.settle(bytes).await?)))
+}
+
+/// What was read, and then the rest as it comes.
+fn rest(forward: Forward, body: Incoming, read: Bytes) -> Chunks {
+    let first = stream::iter((!read.is_empty()).then_some(Ok(read)));
+    let more = stream::unfold(Some((forward, body)), |state| async {
+        let (mut forward, mut body) = state?;
+        match chunk(&mut forward, &mut body).await {
+            Ok(Some(data)) => Some((Ok(data), Some((forward, body)))),
+            Ok(None) => None,
+            // The head is gone: to break off is the only way left to say so.
+            Err(fault) => {
+                let error = io::Error::other(fault.message());
+                forward.late.get_or_init(|| fault);
+                Some((Err(error), None))
+            }
+        }
+    });
+    Box::pin(first.chain(more))
 }
 
 /// The next piece of the answer, or what ends it.

@@ -69,6 +69,19 @@ impl Sessions {
         self.farewell(session, running);
     }
 
+    /// Answers every request in flight with `fault` and tells the targets: the shutdown's deadline has come. The
+    /// sessions go on elsewhere, so nothing of theirs ends.
+    pub fn end_calls(&self, fault: &Fault) {
+        for session in self.all() {
+            for call in session.calls.end_all(fault) {
+                if let Some(open) = session.open_target(&call.target) {
+                    let notice = reply::cancelled(&call.id, "the gateway is shutting down");
+                    self.tasks.spawn(async move { open.notify(notice).await });
+                }
+            }
+        }
+    }
+
     /// Parts from the target sessions, each on its own: one that hangs must not keep the others waiting (case 010).
     pub(super) fn farewell(&self, session: &Session, running: Vec<Running>) {
         let targets = session.take_targets();

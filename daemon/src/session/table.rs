@@ -177,13 +177,6 @@ impl Sessions {
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
     }
-
-    /// Answers every request in flight with `fault`: the shutdown's deadline has come.
-    pub fn end_calls(&self, fault: &Fault) {
-        for session in self.all() {
-            session.calls.end_all(fault);
-        }
-    }
 }
 
 /// Follows what other replicas do to the sessions held here.

@@ -1,0 +1,98 @@
+//! Runs one kind in one scope: queue -> reconcile -> report. The only use of kube's controller machinery.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, future::BoxFuture, stream};
+use kube::runtime::{
+    controller::{self, Action, ReconcileRequest},
+    reflector::{ObjectRef, Store},
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    context::Context,
+    error::Error,
+    key::Key,
+    kind::Kind,
+    queue::Item,
+    reconcile::{failed, guarded},
+    stores::Guarded,
+};
+
+/// How long equal wakes are gathered: a burst of changes makes one reconcile, still well within a second.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+
+/// How many objects of a kind are reconciled at once; one object never twice at once.
+const CONCURRENCY: u16 = 8;
+
+/// Reconciles until the drain, then ends what it is at. Begins when what it reads is there: after `seen`.
+pub async fn run<K: Kind>(
+    ctx: Arc<Context>,
+    (store, queue): (Store<Guarded<K>>, mpsc::Receiver<Item>),
+    seen: impl Future<Output = ()> + Send,
+    drain: CancellationToken,
+) {
+    // Deciding before everything was seen once would take what exists for missing.
+    tokio::select! {
+        biased;
+        () = drain.cancelled() => return,
+        () = seen => {}
+    }
+    tracing::info!(kind = K::KIND, objects = store.len(), "reconciling");
+    let requests = requests::<K>(store.clone(), queue, ctx.clone(), drain);
+    let reconcile = |object: Arc<Guarded<K>>,
+                     ctx: Arc<Context>|
+     -> BoxFuture<'static, Result<Action, Error>> { Box::pin(guarded(object, ctx)) };
+    let policy = |object: Arc<Guarded<K>>, error: &Error, ctx: Arc<Context>| failed(&object, error, &ctx);
+    let config = controller::Config::default().debounce(DEBOUNCE).concurrency(CONCURRENCY);
+    controller::applier(reconcile, policy, ctx.clone(), store, requests, config)
+        .for_each(|result| {
+            report::<K>(result, &ctx);
+            std::future::ready(())
+        })
+        .await;
+}
+
+fn requests<K: Kind>(
+    store: Store<Guarded<K>>,
+    queue: mpsc::Receiver<Item>,
+    ctx: Arc<Context>,
+    drain: CancellationToken,
+) -> impl stream::Stream<Item = Result<ReconcileRequest<Guarded<K>>, Infallible>> {
+    let items = stream::unfold((queue, drain), |(mut queue, drain)| async {
+        let item = tokio::select! {
+            item = queue.recv() => item,
+            () = drain.cancelled() => None,
+        };
+        Some((item?, (queue, drain)))
+    });
+    items.flat_map(move |item| {
+        ctx.metrics.took_wake(K::KIND);
+        let objects = match item {
+            Item::One(key) => vec![ObjectRef::new(&key.name).within(&key.namespace)],
+            Item::Every => store.state().iter().map(|object| ObjectRef::from_obj(&**object)).collect(),
+        };
+        stream::iter(objects.into_iter().map(|object| Ok(ReconcileRequest::from(object))))
+    })
+}
+
+/// What came of one reconcile.
+type Reconciled<K> = Result<(ObjectRef<Guarded<K>>, Action), controller::Error<Error, Infallible>>;
+
+fn report<K: Kind>(result: Reconciled<K>, ctx: &Context) {
+    match result {
+        Ok((object, _)) => tracing::debug!(kind = K::KIND, %object, "reconciled"),
+        Err(controller::Error::ObjectNotFound(gone)) => {
+            let key = Key::new(gone.namespace.clone().unwrap_or_default(), &gone.name);
+            ctx.ledger.forget((K::KIND, &key));
+            tracing::debug!(kind = K::KIND, object = %key, "gone");
+        }
+        // Logged where the wait before the next attempt is decided.
+        Err(controller::Error::ReconcilerFailed(..)) => {}
+        Err(controller::Error::QueueError(never)) => match never {},
+        Err(controller::Error::RunnerError(error)) => {
+            tracing::error!(kind = K::KIND, %error, "the controller's runner failed");
+        }
+    }
+}
