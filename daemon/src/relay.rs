@@ -4,6 +4,7 @@
 pub mod events;
 pub mod json;
 pub mod progress;
+mod turn;
 
 use std::{sync::Arc, time::Duration};
 

@@ -37,6 +37,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A target that pages for ever is cut off here.
 const MOST_PAGES: usize = 200;
+/// One whose list is larger, too.
+const MOST_BYTES: usize = 16 << 20;
+/// A list that takes longer, over all its pages, counts as no answer.
+const LIST_TIME: Duration = Duration::from_secs(30);
 /// Changes that come this close together are one.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -200,11 +204,12 @@ async fn list(
     if !established.tools {
         return Ok(Arc::new([]));
     }
-    let (mut tools, mut cursor) = (Vec::new(), None::<String>);
+    let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None::<String>);
+    let until = Instant::now() + LIST_TIME;
     for _ in 0..MOST_PAGES {
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
-        let asking = timeout(
-            target.connect_bound(),
+        let asking = timeout_at(
+            until.min(Instant::now() + target.connect_bound()),
             unary::ask(target, Some(&established.wire), "tools/list", &params),
         );
         let reply = match stop.run_until_cancelled(asking).await {
@@ -219,7 +224,8 @@ async fn list(
         cursor =
             page.next_cursor.as_ref().map(|cursor| cursor.get().to_owned()).filter(|cursor| cursor != "null");
         tools.extend(page.tools());
-        if cursor.is_none() || tools.len() >= MOST_TOOLS {
+        bytes += reply.result.get().len();
+        if cursor.is_none() || tools.len() >= MOST_TOOLS || bytes >= MOST_BYTES {
             break;
         }
     }

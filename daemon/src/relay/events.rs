@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Forward, Pending, SILENCE, event_response, fault_event, json_response, progress};
+use super::{Forward, Pending, SILENCE, event_response, fault_event, json_response, progress, turn::turn};
 use crate::{
     body::Answer as Body,
     fault::Fault,
@@ -26,7 +26,7 @@ use crate::{
 
 /// The largest event that is relayed.
 const EVENT_BYTES: usize = 32 << 20;
-/// Events are gathered into one write up to this size.
+/// Events that are ready together leave in one write, up to this size.
 const WRITE_BYTES: usize = 64 << 10;
 
 /// A stream under way.
@@ -153,8 +153,7 @@ impl Events {
             match self.step().await? {
                 Step::Data(data) => {
                     self.take(&data)?;
-                    self.gather().await?;
-                    let write = self.write().await;
+                    let write = self.gather().await?;
                     if !write.is_empty() {
                         return Ok(write);
                     }
@@ -198,32 +197,42 @@ impl Events {
         self.splitter.push(data).map_err(|_| self.forward.failed("an event that is too large"))
     }
 
-    /// Takes what else is ready: the connection hands over one chunk each time it runs, so it is let run.
-    async fn gather(&mut self) -> Result<(), Fault> {
-        let mut gathered = 0;
-        while gathered < WRITE_BYTES {
-            tokio::task::yield_now().await;
-            let Source::Body(body) = &mut self.source else { return Ok(()) };
-            let Some(Some(Ok(frame))) = body.frame().now_or_never() else { return Ok(()) };
-            let Ok(data) = frame.into_data() else { return Ok(()) };
-            gathered += data.len();
-            self.take(&data)?;
+    /// The whole events that were taken, and those that are ready beside them, as one write.
+    async fn gather(&mut self) -> Result<Bytes, Fault> {
+        let mut events: Vec<Bytes> = Vec::new();
+        loop {
+            self.relayed(&mut events).await;
+            let gathered: usize = events.iter().map(Bytes::len).sum();
+            if gathered >= WRITE_BYTES || !self.took_more().await? {
+                return Ok(match events.as_slice() {
+                    [one] => one.clone(),
+                    many => Bytes::from(many.concat()),
+                });
+            }
         }
-        Ok(())
     }
 
-    /// The whole events that were taken, as one write.
-    async fn write(&mut self) -> Bytes {
-        let mut events: Vec<Bytes> = Vec::new();
+    /// Takes the next chunk if it is ready. The connection hands one over each time that it runs, so it is let run.
+    async fn took_more(&mut self) -> Result<bool, Fault> {
+        let Source::Body(body) = &mut self.source else { return Ok(false) };
+        turn().await;
+        let Some(Some(Ok(frame))) = body.frame().now_or_never() else { return Ok(false) };
+        let data = frame.into_data().unwrap_or_default();
+        self.take(&data)?;
+        Ok(true)
+    }
+
+    /// What the events that were taken become for the client.
+    async fn relayed(&mut self, events: &mut Vec<Bytes>) {
         while let Some(event) = self.splitter.next_event() {
             match judge(&event, &self.forward) {
-                Verdict::Ask { id, method } => {
-                    self.answer(id, method);
-                    continue;
+                Verdict::Ask { id, method } => self.answer(id, method),
+                Verdict::Drop => {}
+                Verdict::Progress => {
+                    self.progress = Instant::now();
+                    events.push(event.relayed());
                 }
-                Verdict::Drop => continue,
-                Verdict::Progress => self.progress = Instant::now(),
-                Verdict::Relay => {}
+                Verdict::Relay => events.push(event.relayed()),
                 Verdict::Answer => {
                     // Behind the answer nothing may come (case 028).
                     self.source = Source::Ended;
@@ -232,14 +241,9 @@ impl Events {
                         || event.relayed(),
                         |fault| fault_event(self.forward.call.id(), &fault),
                     ));
-                    break;
+                    return;
                 }
             }
-            events.push(event.relayed());
-        }
-        match events.as_slice() {
-            [one] => one.clone(),
-            many => Bytes::from(many.concat()),
         }
     }
 

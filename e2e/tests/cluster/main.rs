@@ -1,0 +1,9 @@
+//! Mooring on a real Kubernetes, as `cargo e2e test` installs it. Each test has a namespace of its own; one at a time,
+//! since some of them look at, or stop, the one operator.
+
+mod clients;
+mod manifests;
+mod operator;
+mod ownership;
+mod status;
+mod targets;

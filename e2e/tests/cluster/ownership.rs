@@ -1,0 +1,74 @@
+//! What the operator makes for a gateway belongs to it: restored while it is there, gone when it is gone.
+
+use e2e::cluster::{Namespace, Outcome, PATIENCE, in_namespace};
+use serde_json::Value;
+
+use crate::manifests::{Failure, working_gateway};
+
+/// Every kind the operator makes for a gateway.
+const KINDS: &str = "deployments,services,serviceaccounts,roles,rolebindings,configmaps,poddisruptionbudgets";
+
+#[tokio::test]
+async fn a_deleted_gateway_leaves_nothing_behind_in_background_and_foreground() -> Outcome {
+    in_namespace("deletion", async |namespace| {
+        for cascade in ["--cascade=background", "--cascade=foreground"] {
+            working_gateway(&namespace).await?;
+            let made = children(&namespace).await?;
+            let kinds = KINDS.split(',').count();
+            // Of ConfigMaps there are two, configuration and report.
+            assert_eq!(made.len(), kinds + 1, "{made:?}");
+            namespace.kubectl(&["delete", "mcpgateway", "tools", cascade, "--wait"]).await?;
+            let gone = |all: &Value| of_gateway(all).is_empty();
+            namespace.until(&[KINDS], PATIENCE, gone).await?;
+            namespace
+                .until(&["pods", "--selector", "app.kubernetes.io/instance=tools"], PATIENCE, gone)
+                .await?;
+            // The target stays, and says what it lacks.
+            let lacks = namespace.until_condition("mcptarget/first", "ResolvedRefs", "False").await?;
+            assert_eq!(lacks["reason"], "GatewayNotFound", "{lacks}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_child_deleted_by_hand_comes_back() -> Outcome {
+    in_namespace("hand_deleted", async |namespace| {
+        working_gateway(&namespace).await?;
+        let mut children = children(&namespace).await?;
+        // The pods last: those made before the ServiceAccount was made anew hold tokens of the old one, which the API
+        // server refuses.
+        children.sort_by_key(|child| child.starts_with("deployment"));
+        for child in children {
+            let before = namespace.get(&[&child]).await?;
+            namespace.kubectl(&["delete", &child, "--wait=false"]).await?;
+            let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
+            let back = |object: &Value| uid(object).is_some() && uid(object) != uid(&before);
+            namespace.until(&[&child], PATIENCE, back).await?;
+        }
+        namespace.until_condition("mcpgateway/tools", "Ready", "True").await?;
+        Ok(())
+    })
+    .await
+}
+
+/// The gateway's children, as `kind/name`.
+async fn children(namespace: &Namespace) -> Result<Vec<String>, Failure> {
+    Ok(of_gateway(&namespace.get(&[KINDS]).await?))
+}
+
+/// Those objects of a list that a gateway owns or that are labelled as its own, as `kind/name`.
+fn of_gateway(list: &Value) -> Vec<String> {
+    let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
+    let owned = items.filter(|item| {
+        let owner = item.pointer("/metadata/ownerReferences/0/kind");
+        let instance = item.pointer("/metadata/labels/app.kubernetes.io~1instance");
+        owner.is_some_and(|kind| kind == "MCPGateway") || instance.is_some_and(|name| name == "tools")
+    });
+    let text =
+        |item: &Value, at: &str| item.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    owned
+        .map(|item| format!("{}/{}", text(item, "/kind").to_lowercase(), text(item, "/metadata/name")))
+        .collect()
+}
