@@ -34,10 +34,10 @@ const SLOW: u8 = 1;
 const FULL: u8 = 2;
 const AWAY: u8 = 3;
 
-/// A memory store that can be told to fail.
-#[derive(Debug)]
+/// A memory store that can be told to fail. Its clones are one store, as several replicas have it.
+#[derive(Debug, Clone)]
 struct Faulty {
-    memory: Memory,
+    memory: Arc<Memory>,
     state: Arc<AtomicU8>,
 }
 
@@ -113,48 +113,13 @@ fn config() -> GatewayConfig {
     }
 }
 
-/// One store for several replicas.
-#[derive(Debug)]
-struct Joined(Arc<Faulty>);
-
-impl Records for Joined {
-    fn get(&self, key: Key) -> BoxFuture<'_, Result<Option<Stored>, StoreError>> {
-        self.0.get(key)
-    }
-
-    fn compare_and_set(
-        &self,
-        key: Key,
-        expected: Option<Revision>,
-        record: Arc<Record>,
-    ) -> BoxFuture<'_, Result<Written, StoreError>> {
-        self.0.compare_and_set(key, expected, record)
-    }
-
-    fn delete(&self, key: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.0.delete(key)
-    }
-
-    fn scan_expired(
-        &self,
-        now: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Key, Stored)>, StoreError>> {
-        self.0.scan_expired(now, limit)
-    }
-
-    fn watch(&self) -> broadcast::Receiver<Change> {
-        self.0.watch()
-    }
-}
-
-fn faulty() -> (Arc<Faulty>, Arc<AtomicU8>) {
+fn faulty() -> (Faulty, Arc<AtomicU8>) {
     let state = Arc::new(AtomicU8::new(WELL));
-    (Arc::new(Faulty { memory: Memory::new(100), state: Arc::clone(&state) }), state)
+    (Faulty { memory: Arc::new(Memory::new(100)), state: Arc::clone(&state) }, state)
 }
 
 impl Replica {
-    async fn start(store: &Arc<Faulty>) -> Self {
+    async fn start(store: &Faulty) -> Self {
         let tasks = Tasks::default();
         let shared = Shared {
             tasks: tasks.clone(),
@@ -163,7 +128,7 @@ impl Replica {
             connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
             budget: Budget::new(1 << 26),
         };
-        let gateway = Gateway::start_with(config(), shared, Store::new(Joined(Arc::clone(store))));
+        let gateway = Gateway::start_with(config(), shared, Store::new(store.clone()));
         let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let url = format!("http://{}/mcp", socket.local_addr().unwrap());
         tasks.spawn(listener::serve(socket, Routes::one(Arc::clone(&gateway)), tasks.clone()));

@@ -1,6 +1,9 @@
 //! Pure but for the system's randomness: the wire id of a session, and the key under which everything keeps it.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+};
 
 use sha2::{Digest, Sha256};
 
@@ -9,7 +12,7 @@ use sha2::{Digest, Sha256};
 pub struct SessionId(u128);
 
 /// A hash of the id: what stores, tables and logs know. It does not lead back to the id.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key([u8; 16]);
 
 impl SessionId {
@@ -36,6 +39,28 @@ impl SessionId {
             *to = from;
         }
         Key(key)
+    }
+}
+
+/// Hashes a [`Key`], which is a hash already, by taking its last eight bytes.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks_exact(8) {
+            self.0 = chunk.try_into().map_or(self.0, u64::from_le_bytes);
+        }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(&self.0);
     }
 }
 

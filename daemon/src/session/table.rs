@@ -1,6 +1,6 @@
 //! Finds and creates sessions. A table over the store: what is not here is read through, and no guard leaves this file.
 
-use std::{sync::Arc, time::Duration};
+use std::{hash::BuildHasherDefault, sync::Arc, time::Duration};
 
 use dashmap::{DashMap, Entry};
 use mooring_runtime::{Clock, Tasks, Timestamp};
@@ -8,7 +8,7 @@ use tokio::sync::{broadcast::error::RecvError, mpsc};
 
 use super::{
     Session,
-    id::{Key, SessionId},
+    id::{Key, KeyHasher, SessionId},
     reaper::{self, Command},
     record::{Principal, Record},
 };
@@ -25,7 +25,7 @@ const REAPER_QUEUE: usize = 1024;
 /// The sessions of one gateway on this replica.
 #[derive(Debug)]
 pub struct Sessions {
-    pub(super) table: DashMap<Key, Arc<Session>>,
+    pub(super) table: DashMap<Key, Arc<Session>, BuildHasherDefault<KeyHasher>>,
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) tasks: Tasks,
@@ -54,7 +54,7 @@ impl Sessions {
         let (reaper, commands) = mpsc::channel(REAPER_QUEUE);
         let changes = store.watch();
         let sessions =
-            Arc::new(Self { table: DashMap::new(), store, clock, tasks: tasks.clone(), metrics, reaper });
+            Arc::new(Self { table: DashMap::default(), store, clock, tasks: tasks.clone(), metrics, reaper });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
         tasks.spawn(watch(Arc::clone(&sessions), changes));
         sessions
