@@ -109,20 +109,21 @@ fn naming(tools: &ToolNames) -> Naming {
     }
 }
 
-/// The Service's names, the public URL's host and those that are written. Without a namespace there is no Service.
+/// The names of the gateway's Service. Without a namespace there is none.
+fn service_hosts(gateway: &MCPGateway) -> Vec<String> {
+    let Some(namespace) = gateway.namespace().filter(|namespace| !namespace.is_empty()) else {
+        return Vec::new();
+    };
+    let workload = names::gateway(&gateway.name_any()).workload;
+    let qualified = ["", ".svc", ".svc.cluster.local"].map(|end| format!("{workload}.{namespace}{end}"));
+    std::iter::once(workload).chain(qualified).collect()
+}
+
+/// The Service's names, the public URL's host and those that are written.
 fn hosts(gateway: &MCPGateway) -> Vec<String> {
     let endpoint = &gateway.spec.endpoint;
-    let service = gateway.namespace().filter(|namespace| !namespace.is_empty()).map(|namespace| {
-        let workload = names::gateway(&gateway.name_any()).workload;
-        [
-            workload.clone(),
-            format!("{workload}.{namespace}"),
-            format!("{workload}.{namespace}.svc"),
-            format!("{workload}.{namespace}.svc.cluster.local"),
-        ]
-    });
     let public = endpoint.public_url.as_deref().and_then(address::host);
-    let all = service.into_iter().flatten().chain(public).chain(endpoint.allowed_hosts.iter().cloned());
+    let all = service_hosts(gateway).into_iter().chain(public).chain(endpoint.allowed_hosts.iter().cloned());
     distinct(all.map(|host| host.to_ascii_lowercase()))
 }
 

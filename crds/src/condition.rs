@@ -29,6 +29,8 @@ pub mod reason {
     pub const NOT_ALLOWED: &str = "NotAllowed";
     /// Accepted, of a target at a gateway: an older target has the same alias.
     pub const CONFLICTED: &str = "Conflicted";
+    /// Accepted, of a target at a gateway: the gateway has as many older targets as one may have.
+    pub const TOO_MANY_TARGETS: &str = "TooManyTargets";
     /// Accepted, of a target: not every gateway it refers to has the same to say; `status.gateways` tells.
     pub const PARTIALLY_ACCEPTED: &str = "PartiallyAccepted";
     /// Accepted: the API server's object does not decode into this version's type.
@@ -56,6 +58,8 @@ pub mod reason {
     pub const SCALED_TO_ZERO: &str = "ScaledToZero";
     /// Ready, of a gateway: a child could not be written; the message says which and why.
     pub const APPLY_FAILED: &str = "ApplyFailed";
+    /// Ready, of a gateway: an object of somebody else's has a child's name; the message says which.
+    pub const CHILD_CONFLICT: &str = "ChildConflict";
     /// Ready, of a target: no connection, or no answer in time.
     pub const UNREACHABLE: &str = "Unreachable";
     /// Ready, of a target: it speaks no version of MCP that Mooring does.

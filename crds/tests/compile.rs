@@ -167,6 +167,54 @@ fn of_two_targets_with_one_alias_the_younger_is_told_of_the_older() {
 }
 
 #[test]
+fn a_gateway_takes_256_targets_oldest_first_and_tells_the_others() {
+    let spec = format!("{{gatewayRefs: [{{name: tools}}], {SERVICE}}}");
+    // Of one age, so that names decide; one that is refused for itself does not count.
+    let name = |number: usize| format!("t{number:03}");
+    let mut targets: Vec<_> = (0..258).rev().map(|number| target("ai", &name(number), 1, &spec)).collect();
+    let broken = "{gatewayRefs: [{name: tools}], server: {type: Container, container: {image: x}}}";
+    targets.push(target("ai", "broken", 0, broken));
+    let compiled = compile(&gateway(ANONYMOUS), &targets, &Platform::default()).unwrap();
+    assert_eq!(compiled.config.targets.len(), 256);
+    let (taken, refused) = compiled.attachments[1..].split_at(256);
+    assert!(taken.iter().enumerate().all(|(number, one)| one.outcome == Ok(name(number))), "{taken:?}");
+    assert_eq!(refused.len(), 2);
+    for one in refused {
+        let refusal = one.outcome.clone().unwrap_err();
+        assert_eq!(refusal.reason, reason::TOO_MANY_TARGETS);
+        assert!(refusal.message.contains("ai/tools") && refusal.message.contains("256"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_gateway_is_never_its_own_target() {
+    let at = |server: &str| {
+        let spec = format!("{{gatewayRefs: [{{name: tools}}], server: {server}}}");
+        let compiled = compile(&gateway(ANONYMOUS), &[target("ai", "loop", 1, &spec)], &Platform::default());
+        compiled.unwrap().attachments.remove(0).outcome
+    };
+    let url = |url: &str| at(&format!("{{type: URL, url: {{address: '{url}'}}}}"));
+    let itself = [
+        at("{type: Service, service: {name: tools-mcp, port: 80}}"),
+        url("http://tools-mcp/mcp"),
+        url("https://tools-mcp.ai/mcp"),
+        url("http://Tools-MCP.ai.svc:80/mcp"),
+        url("http://tools-mcp.ai.svc.cluster.local./mcp"),
+    ];
+    for outcome in itself {
+        let refusal = outcome.unwrap_err();
+        assert_eq!(refusal.reason, reason::INVALID);
+        assert!(refusal.message.contains("the gateway ai/tools itself"), "{refusal}");
+    }
+    let others = [
+        at("{type: Service, service: {name: tools, port: 80}}"),
+        url("http://tools-mcp.other.svc/mcp"),
+        url("https://tools-mcp.example.org/mcp"),
+    ];
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+}
+
+#[test]
 fn a_target_that_is_not_accepted_holds_no_alias() {
     let broken =
         "{gatewayRefs: [{name: tools, prefix: a}], server: {type: Container, container: {image: x}}}";

@@ -60,7 +60,7 @@ fn find_session(bencher: Bencher<'_, '_>, held: usize) {
     let metrics = Arc::new(Metrics::new().unwrap().gateway("bench"));
     let (sessions, id) = runtime.block_on(async {
         let sessions =
-            Sessions::start(Store::new(Memory::new(held + 1)), Clock::system(), &Tasks::default(), metrics);
+            Sessions::start(Store::new(Memory::new(usize::MAX)), Clock::system(), &Tasks::default(), metrics);
         let mut id = None;
         for _ in 0..held {
             let opening = Opening {

@@ -82,7 +82,8 @@ pub struct Common {
     /// How to log.
     #[arg(long, value_enum, default_value_t = LogFormat::Auto)]
     pub log_format: LogFormat,
-    /// The memory that this process may take, in bytes; bodies held whole share a quarter of it.
+    /// The memory that this process may take, in bytes; bodies held whole share a quarter of it, sessions kept in
+    /// memory another.
     #[arg(long, env = "MOORED_MEMORY_LIMIT", default_value_t = 1 << 30)]
     pub memory_limit: u64,
     /// A network that requests to targets may not go to, besides loopback, link-local and metadata addresses.

@@ -39,7 +39,9 @@ enum Content {
     Chunks { chunks: Chunks, length: Option<u64> },
 }
 
-/// What is said of a request when its answer has ended.
+/// What is said of a request when its answer has ended, or when the caller has left before it began.
+///
+/// Made when the request's head arrives and filled as more is learnt, so that no request goes without its line.
 #[derive(Debug)]
 pub struct Account {
     /// The gateway's metric handles.
@@ -52,8 +54,8 @@ pub struct Account {
     pub session: Option<Key>,
     /// The target that it went to, where it did.
     pub target: Option<String>,
-    /// The answer's status.
-    pub status: StatusCode,
+    /// The answer's status; none where the caller left before there was one.
+    pub status: Option<StatusCode>,
     /// Why it was refused, where it was.
     pub fault: Option<Fault>,
     /// Bytes of the answer so far.
@@ -143,11 +145,12 @@ impl Body for Answer {
 impl Drop for Account {
     fn drop(&mut self) {
         let took: Duration = self.started.elapsed();
-        let outcome = match self.fault.as_ref().map(Fault::blame) {
-            None => Outcome::Ok,
-            Some(Blame::Client) => Outcome::Client,
-            Some(Blame::Target) => Outcome::Target,
-            Some(Blame::Us | Blame::Store) => Outcome::Us,
+        let outcome = match (self.status, self.fault.as_ref().map(Fault::blame)) {
+            (None, _) => Outcome::Abandoned,
+            (Some(_), None) => Outcome::Ok,
+            (Some(_), Some(Blame::Client)) => Outcome::Client,
+            (Some(_), Some(Blame::Target)) => Outcome::Target,
+            (Some(_), Some(Blame::Us | Blame::Store)) => Outcome::Us,
         };
         self.metrics.request(&self.method, outcome, took);
         tracing::info!(
@@ -156,7 +159,8 @@ impl Drop for Account {
             method = &*self.method,
             session = self.session.map(tracing::field::display),
             to = self.target.as_deref(),
-            status = self.status.as_u16(),
+            status = self.status.map(|status| status.as_u16()),
+            outcome = outcome.label(),
             fault = self.fault.as_ref().map(Fault::label),
             bytes = self.sent,
             micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),

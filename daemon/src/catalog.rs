@@ -28,7 +28,15 @@ use crate::{config::snapshot::Snapshot, version::Version};
 #[derive(Debug)]
 pub struct Catalog {
     tasks: Tasks,
-    views: Mutex<HashMap<Version, Arc<View>>>,
+    views: Mutex<Views>,
+}
+
+/// Under one lock, so that no view begins with a configuration older than the others'.
+#[derive(Debug)]
+struct Views {
+    /// The newest.
+    snapshot: Arc<Snapshot>,
+    by_version: HashMap<Version, Arc<View>>,
 }
 
 /// The catalogue as clients of one version see it.
@@ -59,28 +67,29 @@ struct Entry {
 }
 
 impl Catalog {
-    /// An empty catalogue.
-    pub fn new(tasks: &Tasks) -> Self {
-        Self { tasks: tasks.clone(), views: Mutex::default() }
+    /// The catalogue of a configuration, without views yet.
+    pub fn new(tasks: &Tasks, snapshot: &Arc<Snapshot>) -> Self {
+        let views = Views { snapshot: Arc::clone(snapshot), by_version: HashMap::new() };
+        Self { tasks: tasks.clone(), views: Mutex::new(views) }
     }
 
     /// The view of one version, begun now where no client had that version yet.
-    pub fn view(&self, version: Version, snapshot: &Arc<Snapshot>) -> Arc<View> {
+    pub fn view(&self, version: Version) -> Arc<View> {
         let mut views = self.views.lock();
-        if let Some(view) = views.get(&version) {
-            return Arc::clone(view);
-        }
-        let view = View::new(version, &self.tasks, snapshot);
-        views.insert(version, Arc::clone(&view));
-        drop(views);
-        view.configure(snapshot);
-        view
+        let Views { snapshot, by_version } = &mut *views;
+        let view = by_version.entry(version).or_insert_with(|| {
+            let view = View::new(version, &self.tasks, snapshot);
+            view.configure(snapshot);
+            view
+        });
+        Arc::clone(view)
     }
 
     /// Takes a new configuration into every view.
     pub fn configure(&self, snapshot: &Arc<Snapshot>) {
-        let views: Vec<Arc<View>> = self.views.lock().values().cloned().collect();
-        for view in views {
+        let mut views = self.views.lock();
+        views.snapshot = Arc::clone(snapshot);
+        for view in views.by_version.values() {
             view.configure(snapshot);
         }
     }

@@ -17,9 +17,6 @@ use crate::{
     version::{LATEST, Version},
 };
 
-/// Records that a memory store takes before it is full. A record is about a kilobyte.
-const MEMORY_RECORDS: usize = 250_000;
-
 /// What all gateways of a process share.
 #[derive(Debug, Clone)]
 pub struct Shared {
@@ -33,6 +30,8 @@ pub struct Shared {
     pub connector: Connector,
     /// What bodies held whole may take.
     pub budget: Budget,
+    /// What a gateway's sessions may take, where they are kept in memory only.
+    pub store_bytes: usize,
 }
 
 /// A gateway.
@@ -52,7 +51,7 @@ impl Gateway {
     /// Starts a gateway: its catalogue begins to learn at once.
     pub fn start(config: GatewayConfig, shared: Shared) -> Arc<Self> {
         let store = match config.store {
-            StoreConfig::Memory => Store::new(Memory::new(MEMORY_RECORDS)),
+            StoreConfig::Memory => Store::new(Memory::new(shared.store_bytes)),
         };
         Self::start_with(config, shared, store)
     }
@@ -62,7 +61,8 @@ impl Gateway {
         let metrics = Arc::new(shared.metrics.gateway(&config.name));
         let sessions = Sessions::start(store, shared.clock, &shared.tasks, Arc::clone(&metrics));
         let snapshot = Arc::new(Snapshot::new(config, None, &shared.connector, &shared.metrics));
-        let catalog = Catalog::new(&shared.tasks);
+        sessions.configure(&snapshot.targets);
+        let catalog = Catalog::new(&shared.tasks, &snapshot);
         let snapshot = ArcSwap::new(snapshot);
         let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
         // Nearly every client has this version, and the report is made of it.
@@ -76,6 +76,7 @@ impl Gateway {
         let snapshot =
             Arc::new(Snapshot::new(config, Some(&older), &self.shared.connector, &self.shared.metrics));
         self.snapshot.store(Arc::clone(&snapshot));
+        self.sessions.configure(&snapshot.targets);
         self.catalog.configure(&snapshot);
         for gone in
             older.targets.iter().filter(|old| snapshot.targets.iter().all(|new| new.alias() != old.alias()))
@@ -91,7 +92,7 @@ impl Gateway {
 
     /// The catalogue for clients of `version`.
     pub fn view(&self, version: Version) -> Arc<View> {
-        self.catalog.view(version, &self.snapshot())
+        self.catalog.view(version)
     }
 
     /// Who is calling.

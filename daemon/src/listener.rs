@@ -7,6 +7,7 @@ use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mooring_runtime::Tasks;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     net::{TcpListener, TcpStream},
     time::timeout,
@@ -16,6 +17,8 @@ use crate::{body::Answer, gateway::Gateway, mcp};
 
 /// How long a connection may take to send a head, and how long it may be idle between requests.
 const HEAD_TIME: Duration = Duration::from_secs(75);
+/// How long what was written may stay unread.
+const UNREAD_TIME: Duration = Duration::from_secs(60);
 /// The pause after a connection could not be accepted: most often no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -107,10 +110,18 @@ pub async fn serve(socket: TcpListener, routes: Routes, tasks: Tasks) {
     }
 }
 
-async fn connection(stream: TcpStream, routes: Routes, tasks: Tasks) {
+fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     // Without it an event stream's second write waits for the first one's acknowledgement: 40 ms a call, measured.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY");
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    // A client that reads nothing, or is gone without a word, holds its call and its session no longer than this.
+    socket.set_tcp_user_timeout(Some(UNREAD_TIME))?;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(UNREAD_TIME).with_interval(UNREAD_TIME / 4))
+}
+
+async fn connection(stream: TcpStream, routes: Routes, tasks: Tasks) {
+    if let Err(error) = prepare(&stream) {
+        tracing::debug!(%error, "a connection's options");
     }
     let service = service_fn(move |request| {
         let routes = routes.clone();

@@ -10,7 +10,7 @@ mod initialize;
 mod list;
 mod post;
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
@@ -40,15 +40,7 @@ struct Context<'r> {
     /// Loaded once: a request sees one configuration.
     snapshot: Arc<Snapshot>,
     head: &'r Parts,
-    notes: Notes,
-}
-
-/// What was learnt of a request by the time that its answer begins: for its refusal, its log line and its metrics.
-struct Notes {
-    started: Instant,
-    method: Cow<'static, str>,
-    session: Option<Arc<Session>>,
-    target: Option<String>,
+    account: Account,
     /// The id that a refusal must carry.
     id: Option<Bytes>,
 }
@@ -56,33 +48,31 @@ struct Notes {
 /// Answers one request to a gateway's endpoint.
 pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Response<Answer> {
     let (head, body) = request.into_parts();
-    let notes = Notes {
+    let account = Account {
+        metrics: Arc::clone(&gateway.metrics),
         started: Instant::now(),
         method: method_label(head.method.as_str()),
         session: None,
         target: None,
-        id: None,
+        status: None,
+        fault: None,
+        sent: 0,
     };
-    let mut context = Context { gateway, snapshot: gateway.snapshot(), head: &head, notes };
+    let mut context = Context { gateway, snapshot: gateway.snapshot(), head: &head, account, id: None };
     let outcome = verb(&mut context, body).await;
-    let Context { notes, snapshot, .. } = context;
-    let (mut response, fault) = match outcome {
-        Ok(response) => (response, None),
-        Err(fault) => (refuse(&fault, notes.id.as_deref()), Some(fault)),
+    let Context { mut account, snapshot, id, .. } = context;
+    let mut response = match outcome {
+        Ok(response) => response,
+        Err(fault) => {
+            let response = refuse(&fault, id.as_deref());
+            account.fault = Some(fault);
+            response
+        }
     };
     if let Ok(Some(origin)) = edge::check_origin(&snapshot.config, &head.headers) {
         cors::expose(origin, response.headers_mut());
     }
-    let account = Account {
-        metrics: Arc::clone(&gateway.metrics),
-        started: notes.started,
-        method: notes.method,
-        session: notes.session.map(|session| session.key),
-        target: notes.target,
-        status: response.status(),
-        fault,
-        sent: 0,
-    };
+    account.status = Some(response.status());
     response.map(|body| body.accounted(account))
 }
 
@@ -111,7 +101,7 @@ impl Context<'_> {
             None
         };
         let session = self.gateway.sessions.find(id, &principal).await?;
-        self.notes.session = Some(Arc::clone(&session));
+        self.account.session = Some(session.key);
         check_version(&self.head.headers)?;
         Ok(session)
     }

@@ -38,15 +38,19 @@ pub enum Outcome {
     Target,
     /// Ours or the store's.
     Us,
+    /// The caller left before the answer began.
+    Abandoned,
 }
 
 impl Outcome {
-    const fn label(self) -> &'static str {
+    /// A bounded label for metrics and logs.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Client => "client",
             Self::Target => "target",
             Self::Us => "us",
+            Self::Abandoned => "abandoned",
         }
     }
 }
@@ -158,6 +162,7 @@ impl Metrics {
             client: count(Outcome::Client),
             target: count(Outcome::Target),
             us: count(Outcome::Us),
+            abandoned: count(Outcome::Abandoned),
             duration: self.operation.with_label_values(&[gateway, method]),
         }
     }
@@ -184,6 +189,8 @@ impl Metrics {
             self.target_tools.remove_label_values(&labels),
             self.lost.remove_label_values(&labels),
             self.target_operation.remove_label_values(&labels),
+            self.handshakes.remove_label_values(&[gateway, alias, "ok"]),
+            self.handshakes.remove_label_values(&[gateway, alias, "failed"]),
         ] {
             tracing::trace!(gone = removed.is_ok(), "series removed");
         }
@@ -207,6 +214,7 @@ struct MethodMetrics {
     client: IntCounter,
     target: IntCounter,
     us: IntCounter,
+    abandoned: IntCounter,
     duration: Histogram,
 }
 
@@ -226,6 +234,7 @@ impl GatewayMetrics {
             Outcome::Client => &handles.client,
             Outcome::Target => &handles.target,
             Outcome::Us => &handles.us,
+            Outcome::Abandoned => &handles.abandoned,
         };
         count.inc();
         handles.duration.observe(took.as_secs_f64());
@@ -280,5 +289,29 @@ impl TargetMetrics {
     pub fn listed(&self, up: bool, tools: usize) {
         self.up.set(i64::from(up));
         self.tools.set(i64::try_from(tools).unwrap_or(i64::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_shown_of_a_target_that_was_removed_and_all_of_the_others() {
+        let metrics = Metrics::new().unwrap();
+        for alias in ["gone", "stays"] {
+            let target = metrics.target("tools", alias);
+            target.handshake(None);
+            target.handshake(Some(&TargetFailure::Redirect));
+            target.lost();
+            target.call(Duration::from_secs(1));
+            target.listed(true, 3);
+        }
+        metrics.forget_target("tools", "gone");
+        let text = prometheus::TextEncoder::new().encode_to_string(&metrics.registry.gather()).unwrap();
+        assert!(!text.contains(r#"target="gone""#), "{text}");
+        assert!(text.contains(
+            r#"mooring_target_handshakes_total{gateway="tools",outcome="failed",target="stays"} 1"#
+        ));
     }
 }

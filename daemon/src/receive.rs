@@ -28,10 +28,47 @@ pub struct Received {
     /// The body.
     pub bytes: Bytes,
     /// Its share.
-    pub share: OwnedSemaphorePermit,
+    pub share: Share,
+}
+
+/// What one request holds of the budget. Given back when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    budget: Budget,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Share {
+    /// Holds at least so many bytes from now on; what it holds already counts.
+    ///
+    /// # Errors
+    /// [`Fault::Overloaded`], where the budget is used up.
+    pub fn hold(&mut self, bytes: u64) -> Result<(), Fault> {
+        let held = self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) as u64 * PIECE;
+        if bytes <= held {
+            return Ok(());
+        }
+        // Half as much again, so that what grows by small pieces is not counted piece by piece.
+        let more = self.budget.take((bytes - held).max(held / 2))?;
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            None => self.permit = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Gives back what it holds.
+    pub fn release(&mut self) {
+        self.permit = None;
+    }
 }
 
 impl Budget {
+    /// A share that holds nothing yet.
+    pub fn share(&self) -> Share {
+        Share { budget: self.clone(), permit: None }
+    }
+
     /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
         let pieces = usize::try_from(bytes / PIECE).unwrap_or(usize::MAX);
@@ -53,8 +90,8 @@ pub async fn receive(mut body: Incoming, limit: u64, budget: &Budget) -> Result<
     if hint.lower() > limit {
         return Err(Fault::BodyTooLarge(limit));
     }
-    // A body of unknown length is counted as it grows.
-    let mut share = budget.take(hint.lower())?;
+    // Counted as it arrives: a length that is only announced takes nothing from others.
+    let mut share = budget.share();
     let reading = async {
         let mut first: Option<Bytes> = None;
         let mut more = BytesMut::new();
@@ -64,10 +101,7 @@ pub async fn receive(mut body: Incoming, limit: u64, budget: &Budget) -> Result<
             if held > limit {
                 return Err(Fault::BodyTooLarge(limit));
             }
-            let counted = share.num_permits() as u64 * PIECE;
-            if held > counted {
-                share.merge(budget.take((held - counted).max(held / 2))?);
-            }
+            share.hold(held)?;
             // Most bodies are one frame, which is kept as it is.
             match first.take() {
                 None if more.is_empty() => first = Some(data),
@@ -92,10 +126,11 @@ mod tests {
     #[test]
     fn a_budget_that_is_used_up_refuses_until_a_share_comes_back() {
         let budget = Budget::new(4096);
-        let share = budget.take(4000).unwrap();
-        assert_eq!(budget.take(1).err(), Some(Fault::Overloaded));
-        drop(share);
-        assert!(budget.take(1).is_ok());
-        assert!(budget.take(0).is_ok());
+        let mut share = budget.share();
+        share.hold(4000).unwrap();
+        assert_eq!(budget.share().hold(1), Err(Fault::Overloaded));
+        share.release();
+        assert_eq!(budget.share().hold(1), Ok(()));
+        assert_eq!(budget.share().hold(0), Ok(()));
     }
 }

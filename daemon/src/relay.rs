@@ -11,14 +11,14 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Response, header};
-use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     body::{Answer as Body, Late},
     edge::Accepts,
     fault::{Fault, TargetFailure},
-    jsonrpc::{Kind, Message, reply},
+    jsonrpc::{Kind, Message, envelope::same_id, reply},
+    receive::Share,
     session::{calls::Call, table::Sessions, targets::TargetSession},
     target::{
         body::Outgoing,
@@ -40,12 +40,25 @@ pub struct Forward {
     pub open: Arc<TargetSession>,
     /// The sessions, for what its failure means to them.
     pub sessions: Arc<Sessions>,
-    /// When it began.
+    /// When its head arrived: what it may take in all counts from here.
     pub started: Instant,
+    /// When it was sent: the target's silence counts from here, not from what came before.
+    pub sent: Instant,
+    /// What is held of its answer.
+    pub held: Share,
     /// What goes wrong once the answer's head has left.
     pub late: Late,
     /// The token by which the client wants to hear of progress, where it does.
-    pub token: Option<Value>,
+    pub token: Option<Box<str>>,
+}
+
+/// What is sent to the target, and its share of the budget until the target has it.
+#[derive(Debug)]
+pub struct Request {
+    /// The message.
+    pub body: Outgoing,
+    /// Its share.
+    pub share: Share,
 }
 
 /// The head of an answer, while it is waited for.
@@ -62,22 +75,31 @@ enum Head {
 ///
 /// # Errors
 /// [`Fault`], where nothing of the answer was sent yet.
-pub async fn relay(mut forward: Forward, body: Outgoing, accepts: Accepts) -> Result<Response<Body>, Fault> {
+pub async fn relay(
+    mut forward: Forward,
+    Request { body, share }: Request,
+    accepts: Accepts,
+) -> Result<Response<Body>, Fault> {
     let open = Arc::clone(&forward.open);
-    let mut pending: Pending = Box::pin(async move { exchange(&open.target, Some(&open.wire), body).await });
-    let deadline = forward.deadline(forward.started);
+    let mut pending: Pending = Box::pin(async move {
+        let answer = exchange(&open.target, Some(&open.wire), body).await;
+        drop(share);
+        answer
+    });
+    let deadline = forward.deadline(forward.sent);
     let silence = match accepts {
-        Accepts::JsonOrStream => deadline.min(forward.started + SILENCE),
+        Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
         Accepts::Json => deadline,
     };
     let head = tokio::select! {
         biased;
+        // First: a call that has ended already is not sent.
+        ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
         head = timeout_at(silence, &mut pending) => match head {
             Ok(answer) => Head::Answer(answer),
             Err(_) if silence < deadline => Head::Silent,
             Err(_) => Head::TooLate,
         },
-        ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
     };
     match head {
         Head::Answer(Ok(answer)) => match (answer.events, accepts) {
@@ -158,7 +180,7 @@ impl Drop for Forward {
 
 /// Whether `body` answers the request of this id.
 fn is_answer(body: &Bytes, id: &[u8]) -> bool {
-    matches!(Message::parse(body.clone()).map(|m| m.kind), Ok(Kind::Response { id: answered }) if answered == id)
+    matches!(Message::parse(body.clone()).map(|m| m.kind), Ok(Kind::Response { id: of }) if same_id(&of, id))
 }
 
 /// An answer in JSON.

@@ -33,22 +33,14 @@ impl Router {
         Self { naming, aliases }
     }
 
-    /// Reads an exposed name. Of two aliases that both fit, the longer one is meant.
+    /// Reads an exposed name, which splits at its first separator: no alias holds one.
     pub fn route<'n>(&self, exposed: &'n str) -> Route<'n> {
         let separator = match &self.naming {
             Naming::Plain => return Route::Catalog(exposed),
             Naming::Prefixed { separator } => separator.as_str(),
         };
-        let mut found = Route::None;
-        for (at, _) in exposed.match_indices(separator) {
-            let (Some(alias), Some(own)) = (exposed.get(..at), exposed.get(at + separator.len()..)) else {
-                continue;
-            };
-            if let Some(target) = self.aliases.get(alias) {
-                found = Route::Target(*target, own);
-            }
-        }
-        found
+        let Some((alias, own)) = exposed.split_once(separator) else { return Route::None };
+        self.aliases.get(alias).map_or(Route::None, |target| Route::Target(*target, own))
     }
 
     /// The name that clients see for a target's tool.
@@ -81,10 +73,10 @@ mod tests {
     }
 
     #[test]
-    fn of_two_aliases_that_fit_the_longer_is_meant() {
-        let router = prefixed("-", &["a", "a-b"]);
-        assert_eq!(router.route("a-b-c"), Route::Target(1, "c"));
-        assert_eq!(router.route("a-x"), Route::Target(0, "x"));
+    fn a_name_splits_at_its_first_separator_even_where_a_tools_own_name_begins_with_an_alias() {
+        let router = prefixed("-", &["a", "b"]);
+        assert_eq!(router.route("a-b-c"), Route::Target(0, "b-c"));
+        assert_eq!(router.route("c-a-b"), Route::None);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use kube::Client;
 use mooring_crds::{Platform, config::DrainConfig};
 use mooring_runtime::{Clock, Outcome, Readiness, Tasks, health::Health, signal::Termination, telemetry};
 use tokio::{net::TcpListener, sync::watch, time::timeout};
@@ -83,7 +82,9 @@ async fn run_files(args: Serve) -> Result<(), Error> {
             "memory store: its sessions end with this process (SessionsDurable=False)"
         );
     }
-    let process = Process::start(&args.common, true)?;
+    let mut process = Process::start(&args.common, true)?;
+    // All of them share the quarter of the memory that sessions may take.
+    process.shared.store_bytes /= configs.len().max(1);
     let drain = configs.iter().map(|config| config.drain).max_by_key(|drain| drain.deadline_seconds);
     let gateways = configs.into_iter().map(|config| Gateway::start(config, process.shared.clone())).collect();
     // Without a cluster no endpoint has to spread, so the delay before the drain is nobody's gain.
@@ -102,7 +103,7 @@ async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
         pod: args.pod,
         namespace: args.namespace,
     };
-    let client = Client::try_default().await?;
+    let client = cluster::client().await?;
     let (tell, digest) = watch::channel(digest);
     let tasks = &process.shared.tasks;
     tasks.spawn(cluster::follow(client.clone(), names.clone(), gateway.clone(), tell));
@@ -134,6 +135,7 @@ impl Process {
             metrics,
             connector: Connector::new(rules)?,
             budget: Budget::new(common.memory_limit / 4),
+            store_bytes: usize::try_from(common.memory_limit / 4).unwrap_or(usize::MAX),
         };
         Ok(Self { shared, readiness, termination })
     }

@@ -11,15 +11,17 @@ pub mod targets;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
 use mooring_runtime::Timestamp;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::{
     calls::Calls,
+    end::{Claim, Ended},
     id::Key,
     record::{Principal, Record},
     state::Facts,
@@ -51,7 +53,7 @@ pub struct Session {
     ties: Mutex<Ties>,
     stream: Mutex<Option<CancellationToken>>,
     last_used: AtomicI64,
-    ending: AtomicBool,
+    ending: Mutex<Option<Ended>>,
     reason: OnceLock<EndReason>,
 }
 
@@ -78,7 +80,7 @@ impl Session {
             ties: Mutex::new(Ties { record, revision, slots: Slots::default() }),
             stream: Mutex::new(None),
             last_used: AtomicI64::new(now.0),
-            ending: AtomicBool::new(false),
+            ending: Mutex::default(),
             reason: OnceLock::new(),
         }
     }
@@ -112,9 +114,20 @@ impl Session {
     pub fn adopt(&self, stored: Stored) {
         let mut ties = self.ties.lock();
         if stored.revision.0 > ties.revision.0 {
-            ties.record = stored.record;
+            ties.record = stored.record.with_unstored(&ties.record).map_or(stored.record, Arc::new);
             ties.revision = stored.revision;
         }
+    }
+
+    /// Takes `next` without a new revision: it could not be stored, and holds here all the same. `false` where the
+    /// record is not `current` any more.
+    fn keep_unstored(&self, current: &Stored, next: Arc<Record>) -> bool {
+        let mut ties = self.ties.lock();
+        let same = Arc::ptr_eq(&ties.record, &current.record);
+        if same {
+            ties.record = next;
+        }
+        same
     }
 
     /// Makes a new GET stream the one that gets the messages; the stream before it ends.
@@ -127,14 +140,20 @@ impl Session {
         token
     }
 
-    /// Claims the right to end it; `false` where somebody else has it.
-    fn claim_end(&self) -> bool {
-        !self.ending.swap(true, Ordering::AcqRel)
+    /// Claims the right to end it, where nobody else has it.
+    fn claim_end(&self) -> Claim {
+        let mut ending = self.ending.lock();
+        if let Some(ended) = &*ending {
+            return Claim::Theirs(ended.clone());
+        }
+        let (tell, ended) = watch::channel(None);
+        *ending = Some(ended.clone());
+        Claim::Ours(tell, ended)
     }
 
     /// Gives the claim back: the end could not be stored.
     fn unclaim_end(&self) {
-        self.ending.store(false, Ordering::Release);
+        *self.ending.lock() = None;
     }
 
     /// Why it ended, where it has.

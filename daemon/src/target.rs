@@ -16,10 +16,14 @@ use http::{
     HeaderValue, Method, Request, Response, Uri,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT},
 };
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use mooring_crds::config::TargetConfig;
 use mooring_runtime::Tasks;
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use self::{
     body::Outgoing,
@@ -41,6 +45,10 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const FAREWELL: Duration = Duration::from_secs(5);
 /// DELETEs to one target under way at once.
 const FAREWELLS: usize = 64;
+/// Answers to a target's own requests under way at once, beside the streams that they came on.
+const ANSWERS: usize = 8;
+/// What is read of an answer that nobody reads, so that its connection can be used again.
+const DRAINED_BYTES: usize = 64 << 10;
 
 /// A target and its connections.
 #[derive(Debug)]
@@ -53,6 +61,7 @@ pub struct Target {
     pool: Pool,
     /// Its own, so that a target whose DELETEs hang keeps no other target's waiting (case 010).
     farewells: Semaphore,
+    answers: Arc<Semaphore>,
 }
 
 /// A session that a target gave us, as it stands in headers.
@@ -91,8 +100,8 @@ impl Target {
             .check_literal(host)
             .map_err(|forbidden| BadTarget::Forbidden(config.alias.clone(), forbidden))?;
         let pool = connector.pool(Duration::from_secs(config.connect_seconds.into()));
-        let farewells = Semaphore::new(FAREWELLS);
-        Ok(Arc::new(Self { config, metrics, uri, pool, farewells }))
+        let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
+        Ok(Arc::new(Self { config, metrics, uri, pool, farewells, answers }))
     }
 
     /// Its alias: its name in errors, logs and metrics.
@@ -103,6 +112,11 @@ impl Target {
     /// How long it may take to connect and to answer `initialize`.
     pub fn connect_bound(&self) -> Duration {
         Duration::from_secs(self.config.connect_seconds.into())
+    }
+
+    /// Leave to answer a request of the target's beside other work; none where enough is under way.
+    pub fn answers(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.answers).try_acquire_owned().ok()
     }
 
     /// POSTs one message. The caller bounds the wait.
@@ -174,6 +188,18 @@ impl Target {
 
     async fn send(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
         self.pool.request(request).await.map_err(|error| describe(&error))
+    }
+}
+
+/// Reads a body that nobody is interested in to its end, so that its connection can be used again; one that is larger
+/// than it should be costs the connection. The caller bounds the wait.
+pub async fn drain(mut body: Incoming) {
+    let mut read = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        read += frame.data_ref().map_or(0, Bytes::len);
+        if read > DRAINED_BYTES {
+            return;
+        }
     }
 }
 

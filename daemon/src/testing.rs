@@ -53,6 +53,30 @@ pub(crate) fn record() -> Record {
     }
 }
 
+/// What a gateway shares with others, alone.
+pub(crate) fn shared() -> crate::gateway::Shared {
+    let rules = crate::target::address::Rules { loopback: true, refused: Vec::new() };
+    crate::gateway::Shared {
+        tasks: mooring_runtime::Tasks::default(),
+        clock: mooring_runtime::Clock::system(),
+        metrics: crate::metrics::Metrics::new().unwrap(),
+        connector: crate::target::connect::Connector::new(rules).unwrap(),
+        budget: crate::receive::Budget::new(1 << 20),
+        store_bytes: 1 << 20,
+    }
+}
+
+/// A session that anybody begins, for an hour.
+pub(crate) fn opening() -> crate::session::table::Opening {
+    crate::session::table::Opening {
+        principal: Principal::Anonymous,
+        version: LATEST,
+        client_info: "{}".into(),
+        timeout: std::time::Duration::from_secs(3600),
+        seen: 0,
+    }
+}
+
 /// A target of that alias that nobody listens at.
 pub(crate) fn target(alias: &str) -> std::sync::Arc<crate::target::Target> {
     let rules = crate::target::address::Rules { loopback: true, refused: Vec::new() };

@@ -27,8 +27,10 @@ unpacked_packages() {
   say "containerd, CNI and etcd"
   local apt=$DIR/apt uri deb
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/deb"
-  uri=$(cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-    awk '/^URIs:/ {print $2; exit} /^deb / {for (i = 2; i <= NF; i++) if ($i ~ /:\/\//) {print $i; exit}}')
+  # Either file may be missing, and awk leaves at the first address that it finds: neither is a failure.
+  uri=$({ cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true; } |
+    awk '/^URIs:/ && !found {print $2; found = 1} /^deb / && !found {for (i = 2; i <= NF && !found; i++) if ($i ~ /:\/\//) {print $i; found = 1}}')
+  [ -n "$uri" ] || die "no Debian archive in /etc/apt/sources.list.d/debian.sources or /etc/apt/sources.list"
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri sid main" > "$apt/sources.list"
   cat > "$apt/apt.conf" <<CONF
 Dir::Etc::sourcelist "$apt/sources.list";

@@ -1,5 +1,7 @@
-//! The only file that writes to the API server: server-side apply by one field manager, and nothing that is
-//! already so. (Events are published by `events.rs`, through kube's recorder.)
+//! The only file that writes to the API server: server-side apply by one field manager, and nothing that is already so.
+//!
+//! Two writes are none: a Lease is created, so that only one replica can, and keys of a report are removed by a merge
+//! patch, since they are the daemons' fields. (Events are published by `events.rs`, through kube's recorder.)
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,13 +11,13 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
     core::{ApiResource, DynamicObject},
 };
-use mooring_crds::Refusal;
+use mooring_crds::{Refusal, condition::reason};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::{
     child::{Child, ChildKind, MANAGER, Whose, whose},
-    error::{CHILD_CONFLICT, Error},
+    error::Error,
     key::Key,
     kind::{Applied, Kind, Plan, Prune},
     ledger::{ChildOf, Ledger, Owner, StatusWritten, wanted},
@@ -159,7 +161,7 @@ impl Writer {
             Some(Whose::Foreign(controller)) => format!("is controlled by {controller}"),
         };
         Err(Error::ChildConflict(Refusal {
-            reason: CHILD_CONFLICT,
+            reason: reason::CHILD_CONFLICT,
             message: format!("{} {} {who}: delete or rename it, or rename this object", of.kind, of.name),
         }))
     }

@@ -1,6 +1,6 @@
-//! Runs one kind in one scope: queue -> reconcile -> report. The only use of kube's controller machinery.
+//! Runs one kind in one scope: queue -> gather -> reconcile -> report. The only use of kube's controller machinery.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::HashSet, convert::Infallible, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use kube::runtime::{
@@ -13,15 +13,18 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     context::Context,
     error::Error,
+    gather::gather,
     key::Key,
     kind::Kind,
-    queue::Item,
+    metrics::Metrics,
+    queue::{self, Item},
     reconcile::{failed, guarded},
     stores::Guarded,
 };
 
-/// How long equal wakes are gathered: a burst of changes makes one reconcile, still well within a second.
-const DEBOUNCE: Duration = Duration::from_millis(100);
+/// How long equal wakes are gathered: a burst of changes makes one reconcile, still well within a second. (kube's own
+/// debounce waits until wakes stop coming: a stream of them would starve it.)
+const WINDOW: Duration = Duration::from_millis(100);
 
 /// How many objects of a kind are reconciled at once; one object never twice at once.
 const CONCURRENCY: u16 = 8;
@@ -40,12 +43,12 @@ pub async fn run<K: Kind>(
         () = seen => {}
     }
     tracing::info!(kind = K::KIND, objects = store.len(), "reconciling");
-    let requests = requests::<K>(store.clone(), queue, ctx.clone(), drain);
+    let requests = requests::<K>(store.clone(), queue, ctx.metrics.clone(), drain);
     let reconcile = |object: Arc<Guarded<K>>,
                      ctx: Arc<Context>|
      -> BoxFuture<'static, Result<Action, Error>> { Box::pin(guarded(object, ctx)) };
     let policy = |object: Arc<Guarded<K>>, error: &Error, ctx: Arc<Context>| failed(&object, error, &ctx);
-    let config = controller::Config::default().debounce(DEBOUNCE).concurrency(CONCURRENCY);
+    let config = controller::Config::default().debounce(Duration::ZERO).concurrency(CONCURRENCY);
     controller::applier(reconcile, policy, ctx.clone(), store, requests, config)
         .for_each(|result| {
             report::<K>(result, &ctx);
@@ -57,22 +60,20 @@ pub async fn run<K: Kind>(
 fn requests<K: Kind>(
     store: Store<Guarded<K>>,
     queue: mpsc::Receiver<Item>,
-    ctx: Arc<Context>,
+    metrics: Metrics,
     drain: CancellationToken,
 ) -> impl stream::Stream<Item = Result<ReconcileRequest<Guarded<K>>, Infallible>> {
-    let items = stream::unfold((queue, drain), |(mut queue, drain)| async {
-        let item = tokio::select! {
-            item = queue.recv() => item,
-            () = drain.cancelled() => None,
-        };
-        Some((item?, (queue, drain)))
-    });
-    items.flat_map(move |item| {
-        ctx.metrics.took_wake(K::KIND);
-        let objects = match item {
-            Item::One(key) => vec![ObjectRef::new(&key.name).within(&key.namespace)],
-            Item::Every => store.state().iter().map(|object| ObjectRef::from_obj(&**object)).collect(),
-        };
+    let items = stream::unfold(queue, |mut queue| async { Some((queue.recv().await?, queue)) })
+        .inspect(move |_| metrics.took_wake(K::KIND));
+    // The drain ends it from outside: what is still being gathered then is the successor's.
+    gather(items, WINDOW, queue::CAPACITY).take_until(drain.cancelled_owned()).flat_map(move |batch| {
+        let objects: HashSet<ObjectRef<Guarded<K>>> = batch
+            .into_iter()
+            .flat_map(|item| match item {
+                Item::One(key) => vec![ObjectRef::new(&key.name).within(&key.namespace)],
+                Item::Every => store.state().iter().map(|object| ObjectRef::from_obj(&**object)).collect(),
+            })
+            .collect();
         stream::iter(objects.into_iter().map(|object| Ok(ReconcileRequest::from(object))))
     })
 }

@@ -1,6 +1,6 @@
 //! Why a reconcile stopped: what the log, the metric's label and the status say of it. Pure.
 
-use mooring_crds::compile::Refusal;
+use mooring_crds::{compile::Refusal, condition::reason};
 
 use crate::child::ChildKind;
 
@@ -73,21 +73,16 @@ impl Error {
             }
             Self::Prune { name, source } => failed(&format!("ConfigMap {name} could not be pruned"), source),
             Self::Status(source) => failed("the status could not be written", source),
-            Self::Json(_) => {
-                Refusal { reason: APPLY_FAILED, message: "an object could not be put into JSON".to_owned() }
-            }
+            Self::Json(_) => Refusal {
+                reason: reason::APPLY_FAILED,
+                message: "an object could not be put into JSON".to_owned(),
+            },
         }
     }
 }
 
-/// The reason of a Ready condition after an apply that failed.
-pub const APPLY_FAILED: &str = "ApplyFailed";
-
-/// The reason of a Ready condition where another's object has a child's name.
-pub const CHILD_CONFLICT: &str = "ChildConflict";
-
 fn failed(what: &str, source: &kube::Error) -> Refusal {
-    Refusal { reason: APPLY_FAILED, message: format!("{what}: {}", cause(source)) }
+    Refusal { reason: reason::APPLY_FAILED, message: format!("{what}: {}", cause(source)) }
 }
 
 /// The API server's reason and, where the user can act on it, its words; an I/O error only by its class, since

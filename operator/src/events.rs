@@ -40,6 +40,7 @@ impl Events {
     /// Publishes transitions of an object's conditions.
     pub async fn transitions<K: Kind>(&self, object: &K, transitions: &[&Condition]) {
         for condition in transitions {
+            self.metrics.wrote("Event");
             let (event, object_ref) = (event(condition), object.object_ref(&()));
             let published = self.recorder.publish(&event, &object_ref);
             let lost = match timeout(PATIENCE, published).await {

@@ -1,6 +1,6 @@
 //! Reconciles the three kinds of Mooring into pods. Sees no session and no request.
 //!
-//! Reading order: `run` -> `watch` -> `triggers` -> `queue` -> `controller` -> `reconcile` -> the kind
+//! Reading order: `run` -> `watch` -> `triggers` -> `queue` -> `gather` -> `controller` -> `reconcile` -> the kind
 //! (`gateway`, `target`, `agent`: observe, plan, judge) -> `apply`.
 
 pub mod agent;
@@ -15,6 +15,7 @@ pub mod daemons;
 pub mod error;
 pub mod events;
 pub mod gateway;
+pub mod gather;
 pub mod key;
 pub mod kind;
 pub mod lease;

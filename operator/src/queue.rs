@@ -9,10 +9,10 @@ use crate::{key::Key, kind::Kind as _, metrics::Metrics, triggers::Wakes};
 use mooring_crds::{ACPAgent, MCPGateway, MCPTarget};
 
 /// How many wakes a queue holds. A controller merges equal ones as soon as it takes them.
-const CAPACITY: usize = 1_024;
+pub const CAPACITY: usize = 1_024;
 
 /// What a controller takes from its queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
     /// Look at one object.
     One(Key),

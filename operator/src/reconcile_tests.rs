@@ -29,6 +29,25 @@ struct World {
     context: Context,
 }
 
+impl World {
+    /// The watch has told of the ServiceAccount.
+    fn shows_service_account(&mut self) {
+        let owner = json!({
+            "apiVersion": "mooring.dev/v1alpha1",
+            "kind": "MCPGateway",
+            "name": "tools",
+            "uid": "u",
+            "controller": true,
+        });
+        let account = json!({
+            "metadata": {"name": "tools-mcp", "namespace": "team", "uid": "made", "ownerReferences": [owner]},
+        });
+        let kind = ChildKind::ServiceAccount;
+        let (_, store) = self.children.iter_mut().find(|(of, _)| *of == kind).unwrap();
+        store.apply_watcher_event(&Event::Apply(serde_json::from_value(account).unwrap()));
+    }
+}
+
 fn world(client: Client) -> World {
     let children: Vec<_> = ChildKind::ALL.map(|kind| (kind, StoreWriter::new(kind.resource()))).into();
     let scope = Scope {
@@ -93,6 +112,7 @@ async fn serve(mut server: Handle<Request<Body>, Response<Body>>, forbidden: &st
         } else {
             let body = body.collect_bytes().await.unwrap();
             let mut reply: Value = serde_json::from_slice(&body).unwrap();
+            reply["metadata"]["uid"] = json!("made");
             writes.push(Write { path, body: reply.clone() });
             reply["metadata"]["resourceVersion"] = json!((100 + writes.len()).to_string());
             (StatusCode::OK, reply)
@@ -122,6 +142,7 @@ fn paths(writes: &[Write]) -> Vec<&str> {
 async fn children_come_first_then_the_status_and_the_same_again_writes_nothing() {
     let (service, server) = tower_test::mock::pair();
     let mut world = world(Client::new(service, "team"));
+    world.shows_service_account();
     let mut writes = Vec::new();
     let mut serving = Box::pin(serve(server, "", &mut writes));
     let mut object = gateway();
@@ -180,6 +201,17 @@ async fn a_child_that_may_not_be_written_reaches_the_status_and_is_tried_again()
         !paths(&writes).iter().any(|path| path.contains("deployments")),
         "nothing after the failure is applied"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_wait_until_the_watch_has_told_of_their_service_account() {
+    let (service, server) = tower_test::mock::pair();
+    let world = world(Client::new(service, "team"));
+    let mut writes = Vec::new();
+    against(&world, &gateway(), serve(server, "", &mut writes)).await.unwrap();
+    let paths = paths(&writes);
+    assert!(paths.iter().any(|path| path.ends_with("/serviceaccounts/tools-mcp")), "{paths:?}");
+    assert!(!paths.iter().any(|path| path.contains("deployments")), "{paths:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,11 +24,19 @@ use crate::{
     schema, watches,
 };
 
-/// What running reconciles get to end in. Less than a Lease lasts unrenewed, so that no successor overlaps.
-const DRAIN: Duration = Duration::from_secs(8);
+/// What running reconciles get to end in. The last renewal may be as old as `Terms::renew_within` when they begin to
+/// end: with that, it is less than a Lease lasts unrenewed, so that no successor overlaps.
+const DRAIN: Duration = Duration::from_secs(4);
 
 /// The same after the Lease was lost: a successor begins soon.
 const LOST_DRAIN: Duration = Duration::from_secs(2);
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a connection may be silent. Longer than a watch lasts, which the API server ends by speaking; shorter than
+/// anybody would want to be deaf for, where it, or the way to it, has died without a word.
+const SILENCE: Duration = Duration::from_secs(70);
 
 /// How the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +125,7 @@ fn start(args: &Run) -> Result<Exit, StartError> {
 async fn run(args: &Run) -> Result<Exit, StartError> {
     let mut termination =
         Termination::listen().map_err(|source| StartError::Io { what: "signals", source })?;
-    let client = Client::try_default().await.map_err(|error| StartError::Client(Box::new(error)))?;
+    let client = client().await.map_err(|error| StartError::Client(Box::new(error)))?;
     let metrics = Metrics::new()?;
     let readiness = Readiness::default();
     let starting = readiness.wait_for("the check of the installed schemas");
@@ -173,11 +181,19 @@ async fn run(args: &Run) -> Result<Exit, StartError> {
     Ok(end(ended, &tasks, &mut election, &mut termination).await)
 }
 
+/// A client that notices a silent API server: without a bound, a watch would wait for it for ever.
+async fn client() -> kube::Result<Client> {
+    let mut config = kube::Config::infer().await.map_err(kube::Error::InferConfig)?;
+    config.connect_timeout = Some(CONNECT);
+    config.read_timeout = Some(SILENCE);
+    Client::try_from(config)
+}
+
 fn controllers(context: &Arc<Context>, queues: Vec<crate::queue::Receivers>, tasks: &Tasks) {
     for (scope, queues) in context.stores.scopes.iter().zip(queues) {
         let seen = || {
-            let stores = context.stores.clone();
-            async move { stores.ready().await }
+            let (stores, scope) = (context.stores.clone(), scope.clone());
+            async move { stores.ready(&scope).await }
         };
         let drain = || tasks.drain.clone();
         let gateways = (scope.gateways.clone(), queues.gateways);
@@ -206,5 +222,23 @@ async fn end(ended: Ended, tasks: &Tasks, election: &mut Election, termination: 
         (true, _) => Exit::LeaseLost,
         (false, Outcome::Clean) => Exit::Clean,
         (false, Outcome::Forced { .. }) => Exit::Forced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::Terms;
+
+    #[test]
+    fn writes_end_before_a_standby_may_begin() {
+        let Terms { lease, renew_within, .. } = Terms::KUBERNETES;
+        assert!(renew_within + DRAIN < lease);
+        assert!(renew_within + LOST_DRAIN < lease);
+    }
+
+    #[test]
+    fn a_quiet_watch_ends_before_its_connection_is_taken_for_dead() {
+        assert!(Duration::from_secs(watches::WATCH_SECONDS.into()) < SILENCE);
     }
 }

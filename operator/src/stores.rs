@@ -39,10 +39,10 @@ pub struct Scope {
 /// Which stores have been seen whole: a token each, cancelled then. (A store's own wait wakes one waiter only.)
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// Gateways and targets.
-    pub own: Vec<CancellationToken>,
-    /// Everything else.
-    pub rest: Vec<CancellationToken>,
+    /// Gateways and targets, by kind.
+    pub own: Vec<(&'static str, CancellationToken)>,
+    /// Everything else, by kind.
+    pub rest: Vec<(&'static str, CancellationToken)>,
 }
 
 /// The stores of every scope.
@@ -52,26 +52,44 @@ pub struct Stores {
     pub scopes: Vec<Scope>,
 }
 
-/// How long a kind waits for the stores that it can do without: what is not in them is asked of the API server.
+/// How long a kind waits for the stores that it can do without: children that are not in them are asked of the API
+/// server, and objects of another scope wake whom they concern once they are there.
 const GRACE: Duration = Duration::from_secs(20);
 
 impl Stores {
-    /// Waits until the kinds of ours have been seen whole, and, for a while, the rest.
+    /// Waits until a scope's own gateways and targets have been seen whole, and, for a while, everything else.
     ///
-    /// A right that is missing on one kind of child must not stop everything; the log names it, and so does the
-    /// status of the objects that need it.
-    pub async fn ready(&self) {
-        for seen in self.scopes.iter().flat_map(|scope| &scope.seen.own) {
+    /// A right that is missing on one kind of child, or in one scope, must not stop everything; the log names it,
+    /// and so does the status of the objects that need it.
+    pub async fn ready(&self, scope: &Scope) {
+        for (_, seen) in &scope.seen.own {
             seen.cancelled().await;
         }
         let rest = async {
-            for seen in self.scopes.iter().flat_map(|scope| &scope.seen.rest) {
+            for (_, _, seen) in self.seen() {
                 seen.cancelled().await;
             }
         };
         if timeout(GRACE, rest).await.is_err() {
-            tracing::warn!("some kinds of children have not been listed yet: going on without");
+            tracing::warn!(
+                scope = named(scope),
+                unlisted = self.unlisted().join(", "),
+                "some stores have not been listed yet: going on without"
+            );
         }
+    }
+
+    /// What has not been seen whole yet, in words.
+    fn unlisted(&self) -> Vec<String> {
+        let unlisted = self.seen().filter(|(_, _, seen)| !seen.is_cancelled());
+        unlisted.map(|(scope, kind, _)| format!("{kind} of {}", named(scope))).collect()
+    }
+
+    fn seen(&self) -> impl Iterator<Item = (&Scope, &'static str, &CancellationToken)> {
+        self.scopes.iter().flat_map(|scope| {
+            let all = scope.seen.own.iter().chain(&scope.seen.rest);
+            all.map(move |(kind, seen)| (scope, *kind, seen))
+        })
     }
 
     /// The scope that a namespace belongs to; none where it is not watched.
@@ -113,6 +131,10 @@ impl Stores {
     }
 }
 
+fn named(scope: &Scope) -> &str {
+    scope.namespace.as_deref().unwrap_or("the cluster")
+}
+
 /// The Service that an EndpointSlice belongs to.
 pub fn service_of(slice: &EndpointSlice) -> Option<Key> {
     let name = slice.metadata.labels.as_ref()?.get("kubernetes.io/service-name")?;
@@ -132,4 +154,50 @@ where
 {
     let fits = |object: &Arc<Guarded<K>>| object.0.as_ref().ok().filter(|object| wanted(object)).cloned();
     store.state().iter().filter_map(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::reflector::store::Writer;
+
+    use super::*;
+
+    /// An empty scope of which nothing has been seen.
+    fn scope(namespace: &str) -> Scope {
+        Scope {
+            namespace: Some(namespace.to_owned()),
+            gateways: Writer::default().as_reader(),
+            targets: Writer::default().as_reader(),
+            agents: Writer::default().as_reader(),
+            children: Vec::new(),
+            slices: Writer::default().as_reader(),
+            seen: Seen {
+                own: vec![("MCPGateway", CancellationToken::new())],
+                rest: vec![("Service", CancellationToken::new())],
+            },
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_scope_that_is_never_listed_stops_itself_and_no_other() {
+        let stores = Stores { scopes: vec![scope("a"), scope("b")] };
+        let [a, b] = stores.scopes.as_slice() else { unreachable!("two were made") };
+        for (_, seen) in a.seen.own.iter().chain(&a.seen.rest) {
+            seen.cancel();
+        }
+        let hour = Duration::from_hours(1);
+        let slightly_longer = GRACE + Duration::from_secs(1);
+        assert!(timeout(slightly_longer, stores.ready(a)).await.is_ok(), "the other scope stopped it");
+        assert!(timeout(hour, stores.ready(b)).await.is_err(), "it would take what exists for missing");
+        assert_eq!(stores.unlisted(), ["MCPGateway of b", "Service of b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_everything_is_seen_nothing_waits() {
+        let stores = Stores { scopes: vec![scope("a"), scope("b")] };
+        stores.seen().for_each(|(_, _, seen)| seen.cancel());
+        let began = tokio::time::Instant::now();
+        stores.ready(&stores.scopes[0]).await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
 }

@@ -9,12 +9,17 @@ use serde::de::DeserializeOwned;
 use crate::{
     child::{ChildKind, MANAGED_BY},
     key::Key,
+    kind::Kind as _,
     metrics::Metrics,
     queue::{Queues, Receivers},
     stores::{Guarded, Scope, Seen, Stores},
     triggers::{self, Change, Wakes},
     watch::{Shelf, Watch},
 };
+
+/// How many seconds a watch lasts before the API server ends it and it is begun again. Below the client's patience
+/// with a silent connection (`run.rs`), so that a quiet watch is not taken for a dead one.
+pub const WATCH_SECONDS: u32 = 60;
 
 /// What reconciles read, and what wakes them, for each scope.
 #[derive(Debug)]
@@ -74,12 +79,15 @@ impl Writers {
             children: self.children.iter().map(|(kind, shelf)| (*kind, shelf.writer.as_reader())).collect(),
             slices: self.slices.writer.as_reader(),
             seen: Seen {
-                own: vec![self.gateways.seen.clone(), self.targets.seen.clone()],
+                own: vec![
+                    (MCPGateway::KIND, self.gateways.seen.clone()),
+                    (MCPTarget::KIND, self.targets.seen.clone()),
+                ],
                 rest: self
                     .children
                     .iter()
-                    .map(|(_, shelf)| shelf.seen.clone())
-                    .chain([self.slices.seen.clone()])
+                    .map(|(kind, shelf)| (kind.as_str(), shelf.seen.clone()))
+                    .chain([("EndpointSlice", self.slices.seen.clone())])
                     .collect(),
             },
         }
@@ -99,16 +107,16 @@ impl Starter<'_> {
         let Writers { gateways, targets, agents, children, slices } = writers;
         let ours = format!("{}={}", MANAGED_BY.0, MANAGED_BY.1);
         let stores = self.stores.clone();
-        self.watch((self.typed(namespace), Config::default()), gateways, move |change| {
+        self.watch((self.typed(namespace), everything()), gateways, move |change| {
             let wakes = triggers::gateway(&decoded(change), &stores.targets(|_| true));
             Wakes { gateways: keys(change).chain(wakes.gateways).collect(), ..wakes }
         });
         let stores = self.stores.clone();
-        self.watch((self.typed(namespace), Config::default()), targets, move |change| {
+        self.watch((self.typed(namespace), everything()), targets, move |change| {
             let wakes = triggers::target(&decoded(change), &stores.targets(|_| true));
             Wakes { targets: keys(change).chain(wakes.targets).collect(), ..wakes }
         });
-        self.watch((self.typed(namespace), Config::default()), agents, move |change| {
+        self.watch((self.typed(namespace), everything()), agents, move |change| {
             let wakes = triggers::agent(&decoded(change));
             Wakes { agents: keys(change).chain(wakes.agents).collect(), ..wakes }
         });
@@ -121,18 +129,18 @@ impl Starter<'_> {
             );
             // Targets name Services of anybody's.
             if kind == ChildKind::Service {
-                self.watch((api, Config::default()), shelf, move |change| {
+                self.watch((api, everything()), shelf, move |change| {
                     triggers::service(change, &stores.targets(|_| true))
                 });
             } else {
-                self.watch((api, Config::default().labels(&ours)), shelf, move |change| {
+                self.watch((api, everything().labels(&ours)), shelf, move |change| {
                     triggers::child(change, &stores.targets(|_| true))
                 });
             }
         }
         let stores = self.stores.clone();
         // An EndpointSlice bears the labels of its Service.
-        self.watch((self.typed(namespace), Config::default().labels(&ours)), slices, move |change| {
+        self.watch((self.typed(namespace), everything().labels(&ours)), slices, move |change| {
             triggers::slice(change, &stores.gateways(), &stores.targets(|_| true))
         });
     }
@@ -159,6 +167,11 @@ impl Starter<'_> {
         let watch = Watch { api, config, shelf, queues: self.queues.clone(), metrics: self.metrics.clone() };
         self.tasks.spawn(watch.run(concerns, self.tasks.drain.clone()));
     }
+}
+
+/// Every object.
+fn everything() -> Config {
+    Config::default().timeout(WATCH_SECONDS)
 }
 
 /// The change as far as it can be decoded.

@@ -1,5 +1,5 @@
-//! `/livez`, `/readyz` and `/metrics`, on their own port, thread and runtime: a scrape cannot stall traffic,
-//! and a stalled data path cannot hide itself from a scrape. Serves nothing else.
+//! `/livez`, `/readyz` and `/metrics`, on their own port, thread and runtime: a scrape cannot stall traffic, nor
+//! traffic a scrape. `/livez` says that the process runs, and no more. Serves nothing else.
 
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
@@ -15,6 +15,8 @@ use crate::Readiness;
 
 /// How long a connection may take to send its request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause after a connection could not be accepted: most often no file descriptor is free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the three paths answer from.
 #[derive(Debug, Clone)]
@@ -52,7 +54,11 @@ impl Health {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "health: a connection could not be accepted");
-                    tokio::task::yield_now().await;
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "a descriptor that comes free is no event"
+                    )]
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };

@@ -37,11 +37,9 @@ grant what he does not hold.
   verbs: [get, list, watch]
 - apiGroups: [mooring.dev]
   resources: [mcpgateways/status, mcptargets/status, acpagents/status]
-  verbs: [get, patch, update]
-# Where owner references are checked, only who may finalize an owner may name it as one.
-- apiGroups: [mooring.dev]
-  resources: [mcpgateways/finalizers]
-  verbs: [update]
+  verbs: [get, patch]
+# Nothing is ever deleted: where the admission plugin OwnerReferencesPermissionEnforcement runs, it lets only those who
+# may delete an object change its owner references, and ours are applied.
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts, services]
   verbs: [get, list, watch, create, patch, delete]

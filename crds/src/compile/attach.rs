@@ -1,15 +1,19 @@
 //! Pure: which targets a gateway takes, under which alias, and where each is.
 
+use http::Uri;
 use kube::ResourceExt;
 
 use super::accept::{accept_target, invalid, namespace_of};
-use super::{Attachment, Platform, Refusal};
+use super::{Attachment, Platform, Refusal, service_hosts};
 use crate::condition::reason;
 use crate::config::TargetConfig;
 use crate::gateway::{NamespacesFrom, ToolNaming};
 use crate::server::{Scheme, Server};
 use crate::target::TargetGatewayReference;
 use crate::{MCPGateway, MCPTarget, rule};
+
+/// How many targets one gateway takes: each costs its daemons a catalogue, and its configuration is one ConfigMap.
+const MOST_TARGETS: usize = 256;
 
 /// The gateway's targets and what became of all that refer to it, oldest first.
 pub(super) fn attach(
@@ -65,9 +69,14 @@ fn attach_one(
         return Err(conflicted(&alias, older));
     }
     let namespace = target.namespace().unwrap_or_default();
+    let url = url(&target.spec.server, &namespace)?;
+    not_itself(gateway, &url)?;
+    if taken.len() >= MOST_TARGETS {
+        return Err(too_many(gateway));
+    }
     let timeouts = &target.spec.timeouts;
     Ok(TargetConfig {
-        url: url(&target.spec.server, &namespace)?,
+        url,
         alias,
         name: target.name_any(),
         uid: uid(target),
@@ -117,6 +126,30 @@ fn conflicted(alias: &str, older: &TargetConfig) -> Refusal {
         message: format!(
             "the older target {} has the alias {alias} at this gateway; write another spec.gatewayRefs[].prefix",
             full_name(&older.namespace, &older.name)
+        ),
+    }
+}
+
+/// A gateway behind itself would learn its own tools under ever longer names, and call itself in circles.
+fn not_itself(gateway: &MCPGateway, url: &str) -> Result<(), Refusal> {
+    let host = url.parse::<Uri>().ok().and_then(|uri| {
+        // With a dot at the end a name is the same, for resolvers.
+        uri.host().map(|host| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase())
+    });
+    let Some(host) = host.filter(|host| service_hosts(gateway).contains(host)) else { return Ok(()) };
+    Err(invalid(format!(
+        "spec.server leads to {host}, the Service of the gateway {} itself; write the address of an MCP server",
+        full_name(&gateway.namespace().unwrap_or_default(), &gateway.name_any())
+    )))
+}
+
+fn too_many(gateway: &MCPGateway) -> Refusal {
+    Refusal {
+        reason: reason::TOO_MANY_TARGETS,
+        message: format!(
+            "the gateway {} has {MOST_TARGETS} older targets, and takes no more; delete some, or name another gateway \
+             in spec.gatewayRefs",
+            full_name(&gateway.namespace().unwrap_or_default(), &gateway.name_any())
         ),
     }
 }

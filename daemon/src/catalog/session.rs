@@ -21,10 +21,10 @@ use crate::{
         Target, Wire,
         exchange::NoAnswer,
         handshake::{Established, handshake},
-        stream::{self, Opened, Stream},
+        stream::{self, Stream},
         unary,
     },
-    version::Version,
+    version::{LATEST, Version},
 };
 
 /// A list is asked for again at this age, whatever was announced.
@@ -49,6 +49,9 @@ const STREAM_PAUSE: Duration = Duration::from_secs(1);
 
 const CLIENT_INFO: &str = concat!(r#"{"name":"mooring","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
+/// What is said of a target that loses its sessions one after the other, unlisted.
+const FORGETFUL: &str = "a session that it forgets before its tools are listed";
+
 /// Why a catalogue session is over.
 enum Over {
     /// It was told to stop.
@@ -65,6 +68,8 @@ struct Kept {
     tools: Option<Arc<[Tool]>>,
     /// How long the next failure pauses; a list that was read makes it short again.
     pause: Duration,
+    /// Whether a session was lost since the last list.
+    lost: bool,
 }
 
 /// Runs until `stop`, or until the view is gone.
@@ -75,7 +80,7 @@ pub(super) async fn run(
     tasks: Tasks,
     stop: CancellationToken,
 ) {
-    let mut kept = Kept { tools: None, pause: FIRST_PAUSE };
+    let mut kept = Kept { tools: None, pause: FIRST_PAUSE, lost: false };
     loop {
         // Not cut off by `stop`, or the session that the target is about to give would be nobody's; it has a bound.
         let begun = handshake(&tasks, &target, version, CLIENT_INFO).await;
@@ -88,20 +93,31 @@ pub(super) async fn run(
             }
             Err(failure) => Over::Failed(failure),
         };
-        match over {
+        let failure = match over {
             Over::Stopped => return,
-            Over::Lost => kept.pause = FIRST_PAUSE,
-            Over::Failed(failure) => {
-                tracing::warn!(target = target.alias(), %failure, "catalogue: the target cannot be listed");
-                target.metrics.listed(false, kept.tools.as_ref().map_or(0, |tools| tools.len()));
-                let Some(view) = view.upgrade() else { return };
-                view.publish(Listing::failed(&target, failure, kept.tools.clone()));
-            }
+            // One session that is lost is a restart of the target; one after the other without a list is a failure.
+            Over::Lost if std::mem::replace(&mut kept.lost, true) => Some(TargetFailure::Protocol(FORGETFUL)),
+            Over::Lost => None,
+            Over::Failed(failure) => Some(failure),
+        };
+        if let Some(failure) = failure {
+            tracing::warn!(target = target.alias(), %failure, "catalogue: the target cannot be listed");
+            measure(&target, version, false, kept.tools.as_ref().map_or(0, |tools| tools.len()));
+            let Some(view) = view.upgrade() else { return };
+            view.publish(Listing::failed(&target, failure, kept.tools.clone()));
         }
         if timeout(kept.pause, stop.cancelled()).await.is_ok() {
             return;
         }
         kept.pause = (kept.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Shows what is known of the target. It is one series for all views, so only the view that the report is made of
+/// writes it.
+fn measure(target: &Target, version: Version, up: bool, tools: usize) {
+    if version == LATEST {
+        target.metrics.listed(up, tools);
     }
 }
 
@@ -126,9 +142,9 @@ async fn live(
         }
         match list(target, established, stop).await {
             Ok(tools) => {
-                target.metrics.listed(true, tools.len());
-                *kept = Kept { tools: Some(Arc::clone(&tools)), pause: FIRST_PAUSE };
+                *kept = Kept { tools: Some(Arc::clone(&tools)), pause: FIRST_PAUSE, lost: false };
                 let Some(view) = view.upgrade() else { return Over::Stopped };
+                measure(target, view.version, true, tools.len());
                 view.publish(Listing::ready(target, wire.version, tools));
             }
             Err(over) => return over,
@@ -160,10 +176,9 @@ async fn open(
     let opening = timeout(target.connect_bound(), stream::open(target, &established.wire));
     match stop.run_until_cancelled(opening).await {
         None => Err(Over::Stopped),
-        Some(Ok(Ok(Opened::Stream(stream)))) => Ok(Some(stream)),
-        Some(Ok(Ok(Opened::Lost))) => Err(Over::Lost),
         // Without a stream the list is only as fresh as its age; that is no reason to do without the target.
-        Some(Ok(Ok(Opened::None)) | Err(_)) => Ok(None),
+        Some(Ok(Ok(stream))) => Ok(stream),
+        Some(Err(_)) => Ok(None),
         Some(Ok(Err(failure))) => {
             tracing::debug!(target = target.alias(), %failure, "catalogue: no stream of changes");
             Ok(None)

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc, time::Duration
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, Config, ResourceExt,
     api::{Patch, PatchParams},
     runtime::watcher,
 };
@@ -25,6 +25,12 @@ const ABSENCE: Duration = Duration::from_secs(10);
 const SETTLE: Duration = Duration::from_millis(100);
 /// How long a write of the report may take.
 const WRITE_TIME: Duration = Duration::from_secs(10);
+/// How long the question whether it is really absent may take.
+const CONFIRM_TIME: Duration = Duration::from_secs(5);
+/// How long a connection to the API server may take.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// How long the API server may be silent. Longer than any watch lasts, so that only a dead connection is cut.
+const READ_TIME: Duration = Duration::from_secs(300);
 /// Before a report that could not be written is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -63,6 +69,17 @@ pub struct Names {
     pub namespace: String,
 }
 
+/// A client of the API server whose waits are bounded.
+///
+/// # Errors
+/// Where the process is in no cluster and no kubeconfig names one.
+pub async fn client() -> Result<Client, kube::Error> {
+    let mut config = Config::infer().await.map_err(kube::Error::InferConfig)?;
+    config.connect_timeout = Some(CONNECT_TIME);
+    config.read_timeout = Some(READ_TIME);
+    Client::try_from(config)
+}
+
 /// Reads the one gateway of a configuration, and its digest.
 ///
 /// # Errors
@@ -94,7 +111,7 @@ pub fn mounted(folder: &Path) -> Result<(GatewayConfig, String), BadConfig> {
 pub async fn follow(client: Client, names: Names, gateway: Arc<Gateway>, digest: watch::Sender<String>) {
     let maps: Api<ConfigMap> = Api::namespaced(client, &names.namespace);
     let drain = gateway.shared.tasks.drain.clone();
-    let events = watcher::watch_object(maps, &names.config_map);
+    let events = watcher::watch_object(maps.clone(), &names.config_map);
     let mut events = pin!(watcher_backoff(events));
     let mut absent_since: Option<Instant> = None;
     loop {
@@ -109,14 +126,27 @@ pub async fn follow(client: Client, names: Names, gateway: Arc<Gateway>, digest:
         };
         match drain.run_until_cancelled(next).await {
             None | Some(None) => return,
-            Some(Some(None)) => {
-                tracing::warn!(
-                    config_map = names.config_map,
-                    "the configuration is gone: the gateway was deleted"
-                );
-                gateway.sessions.end_all(EndReason::GatewayDeleted).await;
-                absent_since = None;
-            }
+            Some(Some(None)) => match timeout(CONFIRM_TIME, maps.get_opt(&names.config_map)).await {
+                Ok(Ok(None)) => {
+                    tracing::warn!(
+                        config_map = names.config_map,
+                        "the configuration is gone: the gateway was deleted"
+                    );
+                    gateway.sessions.end_all(EndReason::GatewayDeleted).await;
+                    absent_since = None;
+                }
+                Ok(Ok(Some(map))) => {
+                    absent_since = None;
+                    take(&map, &gateway, &digest).await;
+                }
+                // Asked again behind the same time: all sessions end on nothing but a clear word.
+                Ok(Err(_)) | Err(_) => {
+                    tracing::warn!(
+                        "the configuration seems to be gone, and the API server does not confirm it"
+                    );
+                    absent_since = Some(Instant::now());
+                }
+            },
             Some(Some(Some(Ok(Some(map))))) => {
                 absent_since = None;
                 take(&map, &gateway, &digest).await;
@@ -215,7 +245,7 @@ async fn write(maps: &Api<ConfigMap>, names: &Names, report: &Report) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::gateway_config;
+    use crate::testing::{gateway_config, opening, shared};
 
     fn json(config: &DaemonConfig) -> String {
         serde_json::to_string(config).unwrap()
@@ -226,6 +256,27 @@ mod tests {
         let config = DaemonConfig { format: CONFIG_FORMAT, gateways: vec![gateway_config()] };
         let (gateway, digest) = parse(&json(&config)).unwrap();
         assert_eq!((gateway, digest), (gateway_config(), config.digest()));
+    }
+
+    #[tokio::test]
+    async fn another_gateway_of_the_same_name_ends_the_sessions_of_the_old_one() {
+        let gateway = Gateway::start(GatewayConfig { uid: "old".to_owned(), ..gateway_config() }, shared());
+        let (tell, digest) = watch::channel(String::new());
+        gateway.sessions.create(opening()).await.unwrap();
+        let map = |config: GatewayConfig| {
+            let config = DaemonConfig { format: CONFIG_FORMAT, gateways: vec![config] };
+            let data = BTreeMap::from([(CONFIG_KEY.to_owned(), json(&config))]);
+            ConfigMap { data: Some(data), ..ConfigMap::default() }
+        };
+        let changed =
+            GatewayConfig { uid: "old".to_owned(), session_timeout_seconds: 60, ..gateway_config() };
+        take(&map(changed), &gateway, &tell).await;
+        assert_eq!(gateway.sessions.len(), 1, "a changed gateway is the same gateway");
+        take(&map(GatewayConfig { uid: "new".to_owned(), ..gateway_config() }), &gateway, &tell).await;
+        assert!(gateway.sessions.is_empty());
+        assert_eq!((gateway.snapshot().config.uid.as_str(), digest.borrow().is_empty()), ("new", false));
+        let text = prometheus::TextEncoder::new().encode_to_string(&gateway.shared.metrics.registry.gather());
+        assert!(text.unwrap().contains(r#"ended_total{gateway="tools",reason="gateway_deleted"} 1"#));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 /// A message we forward: what routing needs, and the bytes as they came.
 ///
@@ -276,6 +276,22 @@ impl Name {
     }
 }
 
+/// Whether two raw ids are one: as what they are, not as they are spelt, since servers read and write them anew.
+pub fn same_id(a: &[u8], b: &[u8]) -> bool {
+    if a == b {
+        return true;
+    }
+    let value = |raw| serde_json::from_slice::<Value>(raw).ok();
+    match (value(a), value(b)) {
+        // 1 and 1.0 are one number to most of those who echo it.
+        (Some(Value::Number(a)), Some(Value::Number(b))) => {
+            a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
+        }
+        (Some(Value::String(a)), Some(Value::String(b))) => a == b,
+        _ => false,
+    }
+}
+
 /// Reads raw JSON that must be a string; borrows where nothing was escaped.
 ///
 /// # Errors
@@ -351,6 +367,18 @@ mod tests {
     fn parameters_in_an_array_are_refused_rather_than_read_in_order() {
         assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a"]}"#).is_err());
         assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).is_ok());
+    }
+
+    #[test]
+    fn an_id_that_a_server_wrote_anew_is_the_same_id() {
+        for (a, b) in
+            [("1", "1.0"), (r#""a\/b""#, r#""a/b""#), (r#""caf\u00e9""#, "\"caf\u{e9}\""), ("-0", "-0")]
+        {
+            assert!(same_id(a.as_bytes(), b.as_bytes()), "{a} {b}");
+        }
+        for (a, b) in [("1", r#""1""#), ("1", "2"), (r#""a""#, r#""b""#), ("null", "null ")] {
+            assert!(!same_id(a.as_bytes(), b.as_bytes()), "{a} {b}");
+        }
     }
 
     #[test]

@@ -54,6 +54,11 @@ impl Splitter {
         Ok(())
     }
 
+    /// How many bytes of unfinished events it holds.
+    pub fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next whole event.
     pub fn next_event(&mut self) -> Option<Event> {
         let end = self.end()?;

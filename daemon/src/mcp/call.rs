@@ -4,6 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use http::Response;
+use tokio::time::Instant;
 
 use super::Context;
 use crate::{
@@ -11,7 +12,8 @@ use crate::{
     edge::Accepts,
     fault::Fault,
     jsonrpc::{Kind, Message, envelope::text},
-    relay::{Forward, progress, relay},
+    receive::Share,
+    relay::{Forward, Request, progress, relay},
     route::Route,
     session::{Session, calls::Call},
     target::{Target, body::Outgoing},
@@ -21,6 +23,7 @@ pub(super) async fn tool(
     context: &mut Context<'_>,
     session: &Arc<Session>,
     message: &Message,
+    share: Share,
     accepts: Accepts,
 ) -> Result<Response<Answer>, Fault> {
     let Kind::Request { id, params, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
@@ -28,14 +31,14 @@ pub(super) async fn tool(
     let raw = params.name.as_ref().ok_or_else(nameless)?;
     let exposed = text(raw).map_err(|_| nameless())?;
     let (target, own) = route(context, session, &exposed).await?;
-    context.notes.target = Some(target.alias().to_owned());
+    context.account.target = Some(target.alias().to_owned());
 
     let mut call = Call::begin(session, id, &target)?;
     let sessions = Arc::clone(&context.gateway.sessions);
     let open = tokio::select! {
         biased;
-        open = sessions.target_session(session, &target) => open?,
         ended = &mut call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
+        open = sessions.target_session(session, &target) => open?,
     };
     let body = if own == exposed {
         Outgoing::from(message.bytes.clone())
@@ -44,9 +47,17 @@ pub(super) async fn tool(
         Outgoing::from(message.replace(raw, Bytes::from(own)))
     };
     let token = params.meta.as_deref().and_then(progress::given);
-    let forward =
-        Forward { call, open, sessions, started: context.notes.started, token, late: Late::default() };
-    relay(forward, body, accepts).await
+    let forward = Forward {
+        call,
+        open,
+        sessions,
+        started: context.account.started,
+        sent: Instant::now(),
+        token,
+        late: Late::default(),
+        held: context.gateway.shared.budget.share(),
+    };
+    relay(forward, Request { body, share }, accepts).await
 }
 
 /// The target of an exposed name, and the tool's own name there.

@@ -30,6 +30,9 @@ struct Changes {
     /// Fires when the session ends, or when a newer stream takes its place.
     over: CancellationToken,
     tasks: Tasks,
+    /// The generation that was last told on this stream. What the session has seen grows by its lists alone: a
+    /// notification that was written may never have been read.
+    told: u64,
     begun: bool,
 }
 
@@ -41,6 +44,7 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         over: session.take_stream(),
         session,
         tasks: context.gateway.shared.tasks.clone(),
+        told: 0,
         begun: false,
     };
     let chunks = stream::unfold(changes, |mut changes| async {
@@ -58,7 +62,8 @@ impl Changes {
             return Some(sse::KEEP_ALIVE);
         }
         let session = Arc::clone(&self.session);
-        let news = self.generations.wait_for(|generation| *generation > session.seen.load(Ordering::Relaxed));
+        let known = || self.told.max(session.seen.load(Ordering::Relaxed));
+        let news = self.generations.wait_for(|generation| *generation > known());
         let news = tokio::select! {
             biased;
             () = self.over.cancelled() => return None,
@@ -68,7 +73,7 @@ impl Changes {
         };
         match news {
             Ok(Ok(generation)) => {
-                self.session.seen.fetch_max(*generation, Ordering::Relaxed);
+                self.told = *generation;
                 Some(sse::message(&reply::notification("notifications/tools/list_changed")))
             }
             // The gateway is gone.

@@ -19,13 +19,13 @@ use crate::{
 pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
     let accepts = edge::check_accept(&context.head.method, &context.head.headers)?;
     edge::check_content_type(&context.head.headers)?;
-    let Received { bytes, share: _held } =
+    let Received { bytes, share } =
         receive(body, context.snapshot.config.request_bytes, &context.gateway.shared.budget).await?;
     let message = Message::parse(bytes)?;
     match &message.kind {
         Kind::Request { id, method, params } => {
-            context.notes.id = Some(id.clone());
-            context.notes.method = method_label(method.as_str());
+            context.id = Some(id.clone());
+            context.account.method = method_label(method.as_str());
             if method.as_str() == "initialize" {
                 return initialize::initialize(context, id, params).await;
             }
@@ -33,12 +33,12 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
             match method.as_str() {
                 "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
                 "tools/list" => list::tools(context, &session, id, params).await,
-                "tools/call" => call::tool(context, &session, &message, accepts).await,
+                "tools/call" => call::tool(context, &session, &message, share, accepts).await,
                 _ => Err(Fault::MethodNotFound),
             }
         }
         Kind::Notification { method, params } => {
-            context.notes.method = method_label(method.as_str());
+            context.account.method = method_label(method.as_str());
             let session = context.session().await?;
             if method.as_str() == "notifications/cancelled" {
                 cancel(context, &session, &message, params);

@@ -16,8 +16,10 @@ use crate::{
     fault::Fault,
     jsonrpc::{
         Kind, Message,
+        envelope::same_id,
         sse::{Event, KEEP_ALIVE, Splitter, message},
     },
+    session::{table::Sessions, targets::TargetSession},
     target::{
         exchange::{Answer, NoAnswer},
         stream::answer_request,
@@ -25,7 +27,9 @@ use crate::{
 };
 
 /// The largest event that is relayed.
-const EVENT_BYTES: usize = 32 << 20;
+const EVENT_BYTES: usize = 16 << 20;
+/// The largest JSON answer that is relayed as an event, since its stream was opened before it came.
+const LATE_BYTES: usize = 8 << 20;
 /// Events that are ready together leave in one write, up to this size.
 const WRITE_BYTES: usize = 64 << 10;
 
@@ -36,12 +40,16 @@ struct Events {
     splitter: Splitter,
     /// When the target last showed progress.
     progress: Instant,
+    /// When the client was last sent anything. Frames of the target that are not relayed do not count.
+    written: Instant,
 }
 
 enum Source {
     /// The head of the answer has not come yet.
     Head(Pending),
     Body(Incoming),
+    /// A JSON answer that came after the stream was opened, as far as it was read.
+    Json(Incoming, BytesMut),
     Ended,
 }
 
@@ -87,7 +95,11 @@ pub(super) async fn collect(forward: Forward, answer: Answer) -> Result<Response
                     return Ok(json_response(Body::whole(events.forward.settle(event.data).await?)));
                 }
                 Verdict::Progress => events.progress = Instant::now(),
-                Verdict::Ask { id, method } => events.answer(id, method),
+                Verdict::Ask { id, method } => {
+                    let (open, sessions) =
+                        (Arc::clone(&events.forward.open), Arc::clone(&events.forward.sessions));
+                    attend(open, sessions, id, method).await;
+                }
                 Verdict::Relay | Verdict::Drop => {}
             }
         }
@@ -114,12 +126,12 @@ fn judge(event: &Event, Forward { call, token, .. }: &Forward) -> Verdict {
     }
     let id = call.id();
     match Message::parse(event.data.clone()).map(|message| message.kind) {
-        Ok(Kind::Response { id: answered }) if answered == id => Verdict::Answer,
+        Ok(Kind::Response { id: of }) if same_id(&of, id) => Verdict::Answer,
         // An answer to nothing that was asked on this stream: clients break off at it.
         Ok(Kind::Response { .. }) | Err(_) => Verdict::Drop,
         Ok(Kind::Request { id, method, .. }) => Verdict::Ask { id, method: method.as_str().to_owned() },
         Ok(Kind::Notification { method, params }) if method.as_str() == "notifications/progress" => {
-            let of_this = progress::reports_on(params.progress_token.as_deref(), token.as_ref());
+            let of_this = progress::reports_on(params.progress_token.as_deref(), token.as_deref());
             // Clients break off at progress that they did not ask for (case 028).
             if of_this { Verdict::Progress } else { Verdict::Drop }
         }
@@ -129,7 +141,8 @@ fn judge(event: &Event, Forward { call, token, .. }: &Forward) -> Verdict {
 
 impl Events {
     fn new(forward: Forward, source: Source) -> Self {
-        Self { forward, source, splitter: Splitter::new(EVENT_BYTES), progress: Instant::now() }
+        let now = Instant::now();
+        Self { forward, source, splitter: Splitter::new(EVENT_BYTES), progress: now, written: now }
     }
 
     /// The next write, or `None` behind the answer.
@@ -138,7 +151,10 @@ impl Events {
             return None;
         }
         match self.next_write().await {
-            Ok(write) => Some(write),
+            Ok(write) => {
+                self.written = Instant::now();
+                Some(write)
+            }
             Err(fault) => {
                 self.source = Source::Ended;
                 let event = fault_event(self.forward.call.id(), &fault);
@@ -167,7 +183,7 @@ impl Events {
     /// Waits for more of the stream, for silence, for the end of the call, or for its bound.
     async fn step(&mut self) -> Result<Step, Fault> {
         let deadline = self.forward.deadline(self.progress);
-        let wake = deadline.min(Instant::now() + SILENCE);
+        let wake = deadline.min(self.written + SILENCE);
         let more = tokio::select! {
             biased;
             ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
@@ -182,9 +198,14 @@ impl Events {
                 Ok(Step::Data(Bytes::new()))
             }
             Ok(More::Head(Ok(answer))) => {
-                self.source = Source::Ended;
-                self.late_json(answer.body).await.map(Step::Data)
+                self.source = Source::Json(answer.body, BytesMut::new());
+                Ok(Step::Data(Bytes::new()))
             }
+            Ok(More::Whole(answer)) => {
+                self.source = Source::Ended;
+                Ok(Step::Data(message(&answer)))
+            }
+            Ok(More::Broken) => Err(self.forward.failed("an answer that breaks off or is too large")),
             Ok(More::Head(Err(none))) => {
                 self.source = Source::Ended;
                 self.forward.refusal(none).await.map(|error| Step::Data(message(&error)))
@@ -194,39 +215,57 @@ impl Events {
     }
 
     fn take(&mut self, data: &Bytes) -> Result<(), Fault> {
-        self.splitter.push(data).map_err(|_| self.forward.failed("an event that is too large"))
+        self.splitter.push(data).map_err(|_| self.forward.failed("an event that is too large"))?;
+        self.account_for(self.splitter.held())
+    }
+
+    /// What is held of a large event, or of a late answer, counts against what all bodies may take.
+    fn account_for(&mut self, held: usize) -> Result<(), Fault> {
+        if held > WRITE_BYTES {
+            return self.forward.held.hold(held as u64);
+        }
+        self.forward.held.release();
+        Ok(())
     }
 
     /// The whole events that were taken, and those that are ready beside them, as one write.
     async fn gather(&mut self) -> Result<Bytes, Fault> {
         let mut events: Vec<Bytes> = Vec::new();
+        let mut taken = 0;
         loop {
             self.relayed(&mut events).await;
-            let gathered: usize = events.iter().map(Bytes::len).sum();
-            if gathered >= WRITE_BYTES || !self.took_more().await? {
+            // Counted as taken, relayed or not: a target that floods must not keep us from looking at the clock.
+            let more = if taken < WRITE_BYTES { self.took_more().await? } else { 0 };
+            if more == 0 {
                 return Ok(match events.as_slice() {
                     [one] => one.clone(),
                     many => Bytes::from(many.concat()),
                 });
             }
+            taken += more;
         }
     }
 
-    /// Takes the next chunk if it is ready. The connection hands one over each time that it runs, so it is let run.
-    async fn took_more(&mut self) -> Result<bool, Fault> {
-        let Source::Body(body) = &mut self.source else { return Ok(false) };
+    /// Takes the next chunk if it is ready; how many bytes it has. The connection hands one over each time that it
+    /// runs, so it is let run.
+    async fn took_more(&mut self) -> Result<usize, Fault> {
+        let Source::Body(body) = &mut self.source else { return Ok(0) };
         turn().await;
-        let Some(Some(Ok(frame))) = body.frame().now_or_never() else { return Ok(false) };
+        let Some(Some(Ok(frame))) = body.frame().now_or_never() else { return Ok(0) };
         let data = frame.into_data().unwrap_or_default();
         self.take(&data)?;
-        Ok(true)
+        Ok(data.len())
     }
 
     /// What the events that were taken become for the client.
     async fn relayed(&mut self, events: &mut Vec<Bytes>) {
         while let Some(event) = self.splitter.next_event() {
             match judge(&event, &self.forward) {
-                Verdict::Ask { id, method } => self.answer(id, method),
+                Verdict::Ask { id, method } => {
+                    let (open, sessions) =
+                        (Arc::clone(&self.forward.open), Arc::clone(&self.forward.sessions));
+                    attend(open, sessions, id, method).await;
+                }
                 Verdict::Drop => {}
                 Verdict::Progress => {
                     self.progress = Instant::now();
@@ -246,37 +285,27 @@ impl Events {
             }
         }
     }
+}
 
-    fn answer(&self, id: Bytes, method: String) {
-        let open = Arc::clone(&self.forward.open);
-        self.forward.sessions.spawn(async move {
+/// Answers what the target asks. Beside the relay, so that it waits for nobody; a target that asks more than a few
+/// things at once waits for its answers itself.
+async fn attend(open: Arc<TargetSession>, sessions: Arc<Sessions>, id: Bytes, method: String) {
+    match open.target.answers() {
+        Some(permit) => sessions.spawn(async move {
             answer_request(&open.target, Some(&open.wire), &id, &method).await;
-        });
-    }
-
-    /// A JSON answer that came after the stream was opened, as an event.
-    async fn late_json(&mut self, mut body: Incoming) -> Result<Bytes, Fault> {
-        let deadline = self.forward.deadline(self.progress);
-        let mut all = BytesMut::new();
-        loop {
-            let frame = tokio::select! {
-                biased;
-                ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
-                frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| self.forward.too_late())?,
-            };
-            let Some(frame) = frame else { return Ok(message(&all)) };
-            let data = frame.map_err(|_| self.forward.failed("an answer that breaks off"))?.into_data();
-            all.extend_from_slice(&data.unwrap_or_default());
-            if all.len() > EVENT_BYTES {
-                return Err(self.forward.failed("an answer that is too large"));
-            }
-        }
+            drop(permit);
+        }),
+        None => answer_request(&open.target, Some(&open.wire), &id, &method).await,
     }
 }
 
 enum More {
     Head(Result<Answer, NoAnswer>),
     Data(Bytes),
+    /// A late JSON answer, to its end.
+    Whole(Bytes),
+    /// A late JSON answer that has none.
+    Broken,
     End,
 }
 
@@ -288,6 +317,16 @@ impl Source {
             Self::Body(body) => match body.frame().await {
                 Some(Ok(frame)) => More::Data(frame.into_data().unwrap_or_default()),
                 Some(Err(_)) | None => More::End,
+            },
+            Self::Json(body, read) => loop {
+                match body.frame().await {
+                    Some(Ok(frame)) => read.extend_from_slice(&frame.into_data().unwrap_or_default()),
+                    Some(Err(_)) => return More::Broken,
+                    None => return More::Whole(read.split().freeze()),
+                }
+                if read.len() > LATE_BYTES {
+                    return More::Broken;
+                }
             },
             Self::Ended => More::End,
         }

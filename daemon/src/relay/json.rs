@@ -67,7 +67,7 @@ fn rest(forward: Forward, body: Incoming, read: Bytes) -> Chunks {
 
 /// The next piece of the answer, or what ends it.
 async fn chunk(forward: &mut Forward, body: &mut Incoming) -> Result<Option<Bytes>, Fault> {
-    let deadline = forward.deadline(forward.started);
+    let deadline = forward.deadline(forward.sent);
     loop {
         let frame = tokio::select! {
             biased;

@@ -2,32 +2,27 @@
 //! are spelt, since servers read and write them anew.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
-/// The token in the `_meta` of a request, where there is one.
-pub fn given(meta: &[u8]) -> Option<Value> {
+use crate::jsonrpc::envelope::same_id;
+
+/// The token in the `_meta` of a request, raw, where there is one.
+pub fn given(meta: &[u8]) -> Option<Box<str>> {
     #[derive(Deserialize)]
-    struct Meta {
-        #[serde(rename = "progressToken", default)]
-        token: Value,
+    struct Meta<'a> {
+        #[serde(rename = "progressToken", borrow)]
+        token: &'a RawValue,
     }
     // serde would read a struct from an array, too.
     let object = meta.first() == Some(&b'{');
     let Meta { token } = object.then(|| serde_json::from_slice(meta).ok()).flatten()?;
-    if token.is_string() || token.is_number() { Some(token) } else { None }
+    let scalar = token.get().starts_with(|c: char| matches!(c, '"' | '-' | '0'..='9'));
+    scalar.then(|| token.get().into())
 }
 
 /// Whether progress on `reported`, raw, is of the request that gave `token`.
-pub fn reports_on(reported: Option<&[u8]>, token: Option<&Value>) -> bool {
-    let reported = reported.and_then(|raw| serde_json::from_slice::<Value>(raw).ok());
-    match (reported, token) {
-        (Some(Value::Number(reported)), Some(Value::Number(token))) => {
-            // 1 and 1.0 are one number to most of those who echo it.
-            reported.as_f64().zip(token.as_f64()).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
-        }
-        (Some(reported), Some(token)) => reported == *token,
-        (None, _) | (_, None) => false,
-    }
+pub fn reports_on(reported: Option<&[u8]>, token: Option<&str>) -> bool {
+    reported.zip(token).is_some_and(|(reported, token)| same_id(reported, token.as_bytes()))
 }
 
 #[cfg(test)]
@@ -37,7 +32,7 @@ mod tests {
     #[test]
     fn progress_is_of_the_request_that_gave_its_token() {
         let of = |meta: &str, reported: &str| {
-            reports_on(Some(reported.as_bytes()), given(meta.as_bytes()).as_ref())
+            reports_on(Some(reported.as_bytes()), given(meta.as_bytes()).as_deref())
         };
         assert!(of(r#"{"progressToken":"a\u002d"}"#, r#""a-""#));
         assert!(of(r#"{"x":{"progressToken":2},"progressToken":1}"#, "1.0"));
@@ -46,6 +41,6 @@ mod tests {
         assert!(!of(r#"{"progressToken":null}"#, "null"));
         assert!(!of("{}", "null"));
         assert!(!of("[1]", "1"));
-        assert!(!reports_on(None, Some(&Value::from(1))));
+        assert!(!reports_on(None, Some("1")));
     }
 }

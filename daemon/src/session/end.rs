@@ -2,62 +2,150 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::{
+    future::join_all,
+    stream::{self, StreamExt},
+};
+use tokio::sync::watch;
 
 use super::{Session, calls::Running, reaper::Command, table::Sessions, targets::TargetSession};
 use crate::{
     fault::{EndReason, Fault},
     jsonrpc::reply,
+    store::StoreError,
 };
+
+/// What an end came to: told to all who wait for it, however many want the same end.
+pub(super) type Ended = watch::Receiver<Option<Result<(), Fault>>>;
+
+/// Who ends a session.
+#[derive(Debug)]
+pub(super) enum Claim {
+    /// The caller does, and tells the others.
+    Ours(watch::Sender<Option<Result<(), Fault>>>, Ended),
+    /// Somebody else does, or did.
+    Theirs(Ended),
+}
+
+/// Ends that run at once where all sessions end.
+const AT_ONCE: usize = 64;
 
 impl Sessions {
     /// Ends `session`: removes the record, answers what is in flight, ends its stream, says farewell to its targets.
+    /// The work is a task of its own: a client that hangs up must not leave a session half ended.
     ///
     /// # Errors
     /// [`Fault::StoreAway`], where a client's DELETE could not be stored: the session then goes on. Any other end
-    /// holds here whatever the store says, and the record is swept later.
-    pub async fn end(&self, session: &Arc<Session>, reason: EndReason) -> Result<(), Fault> {
-        if !session.claim_end() {
-            return Ok(());
-        }
-        match self.store.delete(session.key).await {
-            Ok(_) => {}
-            Err(error) if reason == EndReason::Deleted => {
-                session.unclaim_end();
-                return Err(error.into());
+    /// holds here whatever the store says, and the record is removed later.
+    pub async fn end(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) -> Result<(), Fault> {
+        loop {
+            let mut ended = match session.claim_end() {
+                Claim::Ours(tell, ended) => {
+                    self.begin_end(session, reason, tell);
+                    ended
+                }
+                Claim::Theirs(ended) => ended,
+            };
+            match ended.wait_for(Option::is_some).await.as_deref() {
+                // A DELETE failed that came first; this end holds whatever the store says.
+                Ok(Some(Err(_))) if reason != EndReason::Deleted => {}
+                Ok(Some(outcome)) => return outcome.clone(),
+                // The shutdown dropped the task.
+                Ok(None) | Err(_) => return Err(Fault::ShuttingDown),
             }
-            Err(error) => {
-                tracing::warn!(session = %session.key, %error, "an ended session's record is still stored");
-            }
         }
-        self.finish(session, reason).await;
-        Ok(())
     }
 
     /// Ends a session whose record is gone already.
-    pub(super) async fn ended_elsewhere(&self, session: &Arc<Session>, reason: EndReason) {
-        if session.claim_end() {
-            self.finish(session, reason).await;
-        }
+    pub(super) fn ended_elsewhere(self: &Arc<Self>, session: &Arc<Session>) {
+        let (sessions, session) = (Arc::clone(self), Arc::clone(session));
+        self.tasks.spawn(async move { sessions.end_or_log(&session, EndReason::Removed).await });
     }
 
     /// Ends all sessions.
-    pub async fn end_all(&self, reason: EndReason) {
-        for session in self.all() {
-            // Only a client's DELETE can fail.
-            if let Err(fault) = self.end(&session, reason).await {
-                tracing::warn!(session = %session.key, fault = fault.label(), "a session could not be ended");
-            }
+    pub async fn end_all(self: &Arc<Self>, reason: EndReason) {
+        let all = stream::iter(self.all());
+        all.for_each_concurrent(AT_ONCE, |session| async move { self.end_or_log(&session, reason).await })
+            .await;
+    }
+
+    /// As [`Self::end`], where nobody waits for the result.
+    pub(super) async fn end_or_log(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) {
+        if let Err(fault) = self.end(session, reason).await {
+            tracing::warn!(session = %session.key, fault = fault.label(), "a session could not be ended");
         }
     }
 
-    async fn finish(&self, session: &Arc<Session>, reason: EndReason) {
-        // Claimed once, so set once.
+    fn begin_end(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        reason: EndReason,
+        tell: watch::Sender<Option<Result<(), Fault>>>,
+    ) {
+        let (sessions, session) = (Arc::clone(self), Arc::clone(session));
+        self.tasks.spawn(async move {
+            let outcome = sessions.carry_out(&session, reason).await;
+            let failed = outcome.is_err();
+            if failed {
+                session.unclaim_end();
+            }
+            tell.send_replace(Some(outcome));
+            if failed {
+                // Its time may have come, or its record have gone, while the end was claimed: both are looked at again.
+                sessions.rearm(session.key).await;
+                sessions.read_again(&session).await;
+            }
+        });
+    }
+
+    async fn carry_out(&self, session: &Session, reason: EndReason) -> Result<(), Fault> {
+        let removed = match reason {
+            EndReason::Removed => Ok(false),
+            EndReason::Deleted | EndReason::Expired | EndReason::TargetsLost | EndReason::GatewayDeleted => {
+                self.store.delete(session.key).await
+            }
+        };
+        let (ours, still_stored) = match removed {
+            Ok(ours) => (ours, false),
+            Err(error) if reason == EndReason::Deleted => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(session = %session.key, %error, "an ended session's record is still stored");
+                (false, true)
+            }
+        };
         session.reason.get_or_init(|| reason);
-        self.release(session.key);
+        // An ended session whose record could be read through again stays here, ended, until the sweep removes the
+        // record. An expired record is never read through.
+        if !still_stored || reason == EndReason::Expired {
+            self.release(session.key);
+        }
         let running = session.calls.end_all(&Fault::SessionEnded(reason));
         session.ended.cancel();
         self.command(Command::Disarm(session.key)).await;
+        if ours {
+            self.account(session, reason);
+            self.farewell(session, running);
+        } else {
+            self.give_up(session, running);
+        }
+        Ok(())
+    }
+
+    /// Removes the records of sessions that ended here while the store was away.
+    pub(super) async fn remove_ended(&self) -> Result<(), StoreError> {
+        for (session, reason) in self.ended() {
+            let ours = self.store.delete(session.key).await?;
+            self.release(session.key);
+            if ours {
+                self.account(&session, reason);
+                self.farewell(&session, Vec::new());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts an end. Of all replicas and all who race, only whoever removed the record does.
+    fn account(&self, session: &Session, reason: EndReason) {
         self.metrics.session_ended(reason);
         tracing::info!(
             target: "audit",
@@ -66,7 +154,6 @@ impl Sessions {
             reason = reason.label(),
             event = "session ended"
         );
-        self.farewell(session, running);
     }
 
     /// Answers every request in flight with `fault` and tells the targets: the shutdown's deadline has come. The
@@ -83,20 +170,33 @@ impl Sessions {
     }
 
     /// Parts from the target sessions, each on its own: one that hangs must not keep the others waiting (case 010).
-    pub(super) fn farewell(&self, session: &Session, running: Vec<Running>) {
-        let targets = session.take_targets();
+    /// They are those of the record, be they in use here or not; a target that is configured no more is left alone.
+    fn farewell(&self, session: &Session, running: Vec<Running>) {
+        let targets = session.take_targets(&self.targets.load());
         if targets.is_empty() {
             return;
         }
         self.tasks.spawn(async move {
-            join_all(targets.iter().map(|open| part(open, &running))).await;
+            join_all(targets.iter().map(|open| async {
+                give_up(open, &running).await;
+                open.target.delete(&open.wire).await;
+            }))
+            .await;
         });
+    }
+
+    /// Tells the targets that nobody waits here any more. The sessions there are for whoever removed the record.
+    fn give_up(&self, session: &Session, running: Vec<Running>) {
+        for call in running {
+            if let Some(open) = session.open_target(&call.target) {
+                self.tasks.spawn(async move { give_up(&open, &[call]).await });
+            }
+        }
     }
 }
 
-/// Tells a target that nobody waits for its answers any more, and then that its session is over.
-async fn part(open: &TargetSession, running: &[Running]) {
+/// Tells a target that nobody waits for its answers any more.
+async fn give_up(open: &TargetSession, running: &[Running]) {
     let of_target = running.iter().filter(|call| call.target.config.uid == open.target.config.uid);
     join_all(of_target.map(|call| open.notify(reply::cancelled(&call.id, "the session ended")))).await;
-    open.target.delete(&open.wire).await;
 }

@@ -71,25 +71,23 @@ fn look(sessions: &Arc<Sessions>, key: Key, wheel: &mut Wheel) {
         Step::WakeAt(at) => wheel.arm(key, now.until(at)),
         Step::End(reason) => {
             let sessions = Arc::clone(sessions);
-            sessions.tasks.clone().spawn(async move { end(&sessions, &session, reason).await });
+            sessions.tasks.clone().spawn(async move { sessions.end_or_log(&session, reason).await });
         }
     }
 }
 
-async fn end(sessions: &Sessions, session: &Arc<Session>, reason: EndReason) {
-    if let Err(fault) = sessions.end(session, reason).await {
-        tracing::warn!(session = %session.key, fault = fault.label(), "a session could not be ended");
+async fn sweep_store(sessions: &Arc<Sessions>) {
+    if let Err(error) = sessions.remove_ended().await {
+        tracing::warn!(%error, "the store could not be swept");
+        return;
     }
-}
-
-async fn sweep_store(sessions: &Sessions) {
     let now = sessions.now();
     match sessions.store.scan_expired(now, SWEEP_LIMIT).await {
         Ok(expired) => {
             for (key, stored) in expired {
                 // Held for a moment, so that it ends as every session does.
                 let session = sessions.hold(Arc::new(Session::new(key, stored, now, 0)));
-                end(sessions, &session, EndReason::Expired).await;
+                sessions.end_or_log(&session, EndReason::Expired).await;
             }
         }
         Err(error) => tracing::warn!(%error, "the store could not be swept"),

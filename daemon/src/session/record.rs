@@ -46,7 +46,29 @@ pub enum Binding {
     Lost,
 }
 
+/// What a session takes in memory besides its texts: the record, the table's and the store's entries, its timer.
+/// Estimated, and rounded up.
+const SESSION_BYTES: usize = 1024;
+/// The same for each tie to a target.
+const BINDING_BYTES: usize = 512;
+
 impl Record {
+    /// About what the session takes in the memory of a replica that holds it.
+    pub fn bytes(&self) -> usize {
+        let tie = |(uid, binding): (&str, &Binding)| {
+            let text = match binding {
+                Binding::Open { id, url, .. } => id.as_ref().map_or(0, |id| id.len()) + url.len(),
+                Binding::Lost => 0,
+            };
+            BINDING_BYTES + uid.len() + text
+        };
+        SESSION_BYTES + self.client_info.len() + self.ties().map(tie).sum::<usize>()
+    }
+
+    fn ties(&self) -> impl Iterator<Item = (&str, &Binding)> {
+        self.targets.iter().map(|(uid, binding)| (&**uid, binding))
+    }
+
     /// Whether its absolute end has come.
     pub fn expired(&self, now: Timestamp) -> bool {
         now >= self.expires
@@ -68,10 +90,25 @@ impl Record {
         Some(next)
     }
 
-    /// This record after `uid` lost the session `lost`; none where it has another one by now.
+    /// This newer record and what `older` knew that could not be stored: a tie is never removed from a record, and what
+    /// is lost stays lost. None where that is nothing.
+    #[must_use]
+    pub fn with_unstored(&self, older: &Self) -> Option<Self> {
+        let unstored = |(uid, binding): &(&str, &Binding)| {
+            self.targets.get(*uid).is_none_or(|stored| **binding == Binding::Lost && *stored != Binding::Lost)
+        };
+        let mut unstored = older.ties().filter(unstored).peekable();
+        unstored.peek()?;
+        let mut next = self.clone();
+        next.targets.extend(unstored.map(|(uid, binding)| (uid.into(), binding.clone())));
+        Some(next)
+    }
+
+    /// This record after `uid` lost the session `lost`; none where it has another one by now. One that never reached
+    /// the record is lost all the same.
     #[must_use]
     pub fn without(&self, uid: &str, lost: &Binding) -> Option<Self> {
-        if self.targets.get(uid) != Some(lost) {
+        if self.targets.get(uid).is_some_and(|binding| binding != lost) {
             return None;
         }
         let mut next = self.clone();
@@ -94,11 +131,37 @@ mod tests {
         let bound = record().bound("a", open("1")).unwrap();
         assert_eq!(bound.bound("a", open("2")), None);
         assert_eq!(bound.without("a", &open("2")), None);
+        assert_eq!(record().without("a", &open("1")), bound.without("a", &open("1")));
         assert!(!bound.all_targets_lost());
         let lost = bound.without("a", &open("1")).unwrap();
         assert!(lost.all_targets_lost());
         assert_eq!(lost.bound("a", open("3")), None, "a lost target stays lost in this session");
         assert!(!lost.bound("b", open("4")).unwrap().all_targets_lost());
+    }
+
+    #[test]
+    fn what_could_not_be_stored_holds_over_a_newer_record() {
+        let (stored, unstored) =
+            (record().bound("a", open("1")).unwrap(), record().bound("b", open("2")).unwrap());
+        let both = stored.with_unstored(&unstored).unwrap();
+        assert_eq!(both.targets.keys().map(|uid| &**uid).collect::<Vec<_>>(), ["a", "b"]);
+        let lost = stored.without("a", &open("1")).unwrap();
+        assert_eq!(stored.with_unstored(&lost).unwrap(), lost);
+        assert_eq!(lost.with_unstored(&stored), None, "what is lost stays lost");
+        assert_eq!(stored.with_unstored(&record()), None);
+    }
+
+    #[test]
+    fn a_session_is_counted_with_no_fewer_bytes_than_its_parts_have() {
+        // Twice the entries, since a map that has just grown is half empty.
+        let entries = 2 * (size_of::<crate::store::Stored>() + 2 * size_of::<crate::session::id::Key>() + 8);
+        let parts =
+            size_of::<crate::session::Session>() + size_of::<Record>() + entries + record().client_info.len();
+        let empty = record().bytes();
+        assert!((parts..4 * parts).contains(&empty), "{parts} and {empty}");
+        let tied = record().bound("a", open("1")).unwrap().bytes() - empty;
+        let least = size_of::<crate::session::targets::TargetSession>() + size_of::<Binding>();
+        assert!(tied > least, "{tied} and {least}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{hash::BuildHasherDefault, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use dashmap::{DashMap, Entry};
 use mooring_runtime::{Clock, Tasks, Timestamp};
 use tokio::sync::{broadcast::error::RecvError, mpsc};
@@ -16,6 +17,7 @@ use crate::{
     fault::{EndReason, Fault},
     metrics::GatewayMetrics,
     store::{Change, Store, Stored, Written},
+    target::Target,
     version::Version,
 };
 
@@ -30,6 +32,8 @@ pub struct Sessions {
     pub(super) clock: Clock,
     pub(super) tasks: Tasks,
     pub(super) metrics: Arc<GatewayMetrics>,
+    /// The targets of the current configuration: whom a record's ties lead to.
+    pub(super) targets: ArcSwap<Vec<Arc<Target>>>,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -53,11 +57,23 @@ impl Sessions {
     pub fn start(store: Store, clock: Clock, tasks: &Tasks, metrics: Arc<GatewayMetrics>) -> Arc<Self> {
         let (reaper, commands) = mpsc::channel(REAPER_QUEUE);
         let changes = store.watch();
-        let sessions =
-            Arc::new(Self { table: DashMap::default(), store, clock, tasks: tasks.clone(), metrics, reaper });
+        let sessions = Arc::new(Self {
+            table: DashMap::default(),
+            store,
+            clock,
+            tasks: tasks.clone(),
+            metrics,
+            targets: ArcSwap::default(),
+            reaper,
+        });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
         tasks.spawn(watch(Arc::clone(&sessions), changes));
         sessions
+    }
+
+    /// Takes the targets of a new configuration.
+    pub fn configure(&self, targets: &[Arc<Target>]) {
+        self.targets.store(Arc::new(targets.to_vec()));
     }
 
     /// The time, as sessions count it.
@@ -162,6 +178,12 @@ impl Sessions {
         self.table.iter().map(|entry| Arc::clone(entry.value())).collect()
     }
 
+    /// Those that ended while their records could not be removed.
+    pub(super) fn ended(&self) -> Vec<(Arc<Session>, EndReason)> {
+        let ended = |session: &Arc<Session>| Some((Arc::clone(session), session.end_reason()?));
+        self.table.iter().filter_map(|entry| ended(entry.value())).collect()
+    }
+
     /// Has the reaper look at this session, and again when its time may have come.
     pub(super) async fn rearm(&self, key: Key) {
         self.command(Command::Arm(key)).await;
@@ -199,11 +221,11 @@ async fn watch(sessions: Arc<Sessions>, mut changes: tokio::sync::broadcast::Rec
 }
 
 impl Sessions {
-    async fn follow(&self, change: Change) {
+    async fn follow(self: &Arc<Self>, change: Change) {
         match change {
             Change::Removed(key) => {
                 if let Some(session) = self.held(key) {
-                    self.ended_elsewhere(&session, EndReason::Removed).await;
+                    self.ended_elsewhere(&session);
                 }
             }
             Change::Written(key, revision) => {
@@ -215,10 +237,10 @@ impl Sessions {
         }
     }
 
-    async fn read_again(&self, session: &Arc<Session>) {
+    pub(super) async fn read_again(self: &Arc<Self>, session: &Arc<Session>) {
         match self.store.get(session.key).await {
             Ok(Some(stored)) => session.adopt(stored),
-            Ok(None) => self.ended_elsewhere(session, EndReason::Removed).await,
+            Ok(None) => self.ended_elsewhere(session),
             Err(error) => tracing::warn!(session = %session.key, %error, "a session could not be read again"),
         }
     }

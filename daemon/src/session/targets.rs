@@ -68,7 +68,9 @@ impl Sessions {
                     let outcome = match session.end_reason() {
                         None => outcome,
                         Some(reason) => {
-                            sessions.farewell(&session, Vec::new());
+                            if let Some(open) = session.take_target(&target) {
+                                target.delete_later(open.wire.clone(), &sessions.tasks);
+                            }
                             Err(Fault::SessionEnded(reason))
                         }
                     };
@@ -122,7 +124,9 @@ impl Sessions {
                 // A session in memory goes on without its store; only its survival is at stake.
                 Err(error) => {
                     tracing::warn!(session = %session.key, %error, "a target session could not be stored");
-                    return Ok(true);
+                    if session.keep_unstored(&current, next) {
+                        return Ok(true);
+                    }
                 }
             }
         }
@@ -132,21 +136,25 @@ impl Sessions {
     /// Notes that the target forgot `gone`: calls to it in this session are refused from now on.
     pub async fn target_session_lost(&self, session: &Session, gone: &TargetSession) {
         let uid = &gone.target.config.uid;
-        gone.target.metrics.lost();
         for _ in 0..ATTEMPTS {
             let current = session.stored();
+            // Noted by another call already.
             let Some(next) = current.record.without(uid, &gone.binding()) else { break };
             let next = Arc::new(next);
             match self.store.compare_and_set(session.key, Some(current.revision), Arc::clone(&next)).await {
                 Ok(Written::Stored(revision)) => {
                     session.adopt(crate::store::Stored { record: next, revision });
+                    gone.target.metrics.lost();
                     break;
                 }
                 Ok(Written::Conflict(Some(newer))) => session.adopt(newer),
                 Ok(Written::Conflict(None)) => return,
                 Err(error) => {
                     tracing::warn!(session = %session.key, %error, "a lost target session could not be stored");
-                    break;
+                    if session.keep_unstored(&current, next) {
+                        gone.target.metrics.lost();
+                        break;
+                    }
                 }
             }
         }
@@ -216,17 +224,37 @@ impl Session {
         }
     }
 
-    /// Takes all target sessions away, for the farewell.
-    pub(super) fn take_targets(&self) -> Vec<Arc<TargetSession>> {
-        let slots = std::mem::take(&mut self.ties.lock().slots);
-        slots
-            .into_values()
-            .filter_map(|slot| match slot {
-                Slot::Open(open) => Some(open),
-                // Its handshake finds the session ended, and says farewell itself.
+    /// Takes one target session away, where it is open here.
+    fn take_target(&self, target: &Target) -> Option<Arc<TargetSession>> {
+        match self.ties.lock().slots.remove(target.config.uid.as_str()) {
+            Some(Slot::Open(open)) => Some(open),
+            Some(Slot::Opening(_)) | None => None,
+        }
+    }
+
+    /// Takes all target sessions away, for the farewell: those in use here, and those that the record ties to one of
+    /// the `known` targets.
+    pub(super) fn take_targets(&self, known: &[Arc<Target>]) -> Vec<Arc<TargetSession>> {
+        let mut ties = self.ties.lock();
+        let slots = std::mem::take(&mut ties.slots);
+        let record = Arc::clone(&ties.record);
+        drop(ties);
+        // A handshake that runs finds the session ended, and says farewell itself.
+        let mut open: HashMap<Box<str>, Arc<TargetSession>> = slots
+            .into_iter()
+            .filter_map(|(uid, slot)| match slot {
+                Slot::Open(open) => Some((uid, open)),
                 Slot::Opening(_) => None,
             })
-            .collect()
+            .collect();
+        for target in known {
+            let uid = target.config.uid.as_str();
+            let tied = record.targets.get(uid).map(|binding| TargetSession::bound(binding, target));
+            if let Some(Ok(tied)) = tied {
+                open.entry(uid.into()).or_insert_with(|| Arc::new(tied));
+            }
+        }
+        open.into_values().collect()
     }
 }
 

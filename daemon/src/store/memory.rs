@@ -13,18 +13,25 @@ use crate::session::{id::Key, record::Record};
 /// Changes that a slow watcher may lag behind before it is told to read again.
 const WATCH_BUFFER: usize = 1024;
 
-/// A map, bounded in number.
+/// A map, bounded in bytes.
 #[derive(Debug)]
 pub struct Memory {
-    records: Mutex<HashMap<Key, Stored>>,
-    capacity: usize,
+    records: Mutex<Held>,
+    most_bytes: usize,
     changes: broadcast::Sender<Change>,
 }
 
+#[derive(Debug, Default)]
+struct Held {
+    by_key: HashMap<Key, Stored>,
+    /// What they take together, as [`Record::bytes`] has it.
+    bytes: usize,
+}
+
 impl Memory {
-    /// An empty store that takes `capacity` records.
-    pub fn new(capacity: usize) -> Self {
-        Self { records: Mutex::default(), capacity, changes: broadcast::Sender::new(WATCH_BUFFER) }
+    /// An empty store that takes new records until they are `most_bytes`.
+    pub fn new(most_bytes: usize) -> Self {
+        Self { records: Mutex::default(), most_bytes, changes: broadcast::Sender::new(WATCH_BUFFER) }
     }
 
     fn announce(&self, change: Change) {
@@ -39,15 +46,18 @@ impl Memory {
         record: Arc<Record>,
     ) -> Result<Written, StoreError> {
         let mut records = self.records.lock();
-        let current = records.get(&key).cloned();
+        let current = records.by_key.get(&key).cloned();
         if current.as_ref().map(|stored| stored.revision) != expected {
             return Ok(Written::Conflict(current));
         }
-        if current.is_none() && records.len() >= self.capacity {
+        let bytes = records.bytes + record.bytes();
+        // A record that is there may grow: its session runs, and would be lost.
+        if current.is_none() && bytes > self.most_bytes {
             return Err(StoreError::Full);
         }
+        records.bytes = bytes - current.as_ref().map_or(0, |stored| stored.record.bytes());
         let revision = Revision(current.map_or(1, |stored| stored.revision.0 + 1));
-        records.insert(key, Stored { record, revision });
+        records.by_key.insert(key, Stored { record, revision });
         drop(records);
         self.announce(Change::Written(key, revision));
         Ok(Written::Stored(revision))
@@ -56,7 +66,7 @@ impl Memory {
 
 impl Records for Memory {
     fn get(&self, key: Key) -> BoxFuture<'_, Result<Option<Stored>, StoreError>> {
-        Box::pin(async move { Ok(self.records.lock().get(&key).cloned()) })
+        Box::pin(async move { Ok(self.records.lock().by_key.get(&key).cloned()) })
     }
 
     fn compare_and_set(
@@ -70,11 +80,12 @@ impl Records for Memory {
 
     fn delete(&self, key: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move {
-            let existed = self.records.lock().remove(&key).is_some();
-            if existed {
-                self.announce(Change::Removed(key));
-            }
-            Ok(existed)
+            let mut records = self.records.lock();
+            let Some(removed) = records.by_key.remove(&key) else { return Ok(false) };
+            records.bytes -= removed.record.bytes();
+            drop(records);
+            self.announce(Change::Removed(key));
+            Ok(true)
         })
     }
 
@@ -85,7 +96,7 @@ impl Records for Memory {
     ) -> BoxFuture<'_, Result<Vec<(Key, Stored)>, StoreError>> {
         Box::pin(async move {
             let records = self.records.lock();
-            let expired = records.iter().filter(|(_, stored)| stored.record.expired(now)).take(limit);
+            let expired = records.by_key.iter().filter(|(_, stored)| stored.record.expired(now)).take(limit);
             Ok(expired.map(|(key, stored)| (*key, stored.clone())).collect())
         })
     }
@@ -106,7 +117,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_two_writers_that_read_the_same_the_second_learns_what_the_first_wrote() {
-        let store = Memory::new(10);
+        let store = Memory::new(1 << 20);
         let key = key();
         let first = store.compare_and_set(key, None, Arc::new(record())).await.unwrap();
         let Written::Stored(revision) = first else { panic!("{first:?}") };
@@ -125,16 +136,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_store_refuses_new_records_and_keeps_writing_those_it_has() {
-        let store = Memory::new(1);
+        let store = Memory::new(record().bytes() * 3 / 2);
         let (old, new) = (key(), key());
         store.compare_and_set(old, None, Arc::new(record())).await.unwrap();
         assert_eq!(store.compare_and_set(new, None, Arc::new(record())).await, Err(StoreError::Full));
-        assert!(store.compare_and_set(old, Some(Revision(1)), Arc::new(record())).await.is_ok());
+        let grown = Arc::new(Record { client_info: "x".repeat(4096).into(), ..record() });
+        assert!(store.compare_and_set(old, Some(Revision(1)), grown).await.is_ok());
+        assert!(store.delete(old).await.unwrap());
+        assert!(
+            store.compare_and_set(new, None, Arc::new(record())).await.is_ok(),
+            "what is removed takes nothing"
+        );
     }
 
     #[tokio::test]
     async fn a_scan_finds_what_has_expired_and_nothing_else() {
-        let store = Memory::new(10);
+        let store = Memory::new(1 << 20);
         let (old, young) = (key(), key());
         let with_end = |expires| Arc::new(Record { expires: Timestamp(expires), ..record() });
         store.compare_and_set(old, None, with_end(1_000)).await.unwrap();
@@ -145,7 +162,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_watcher_hears_of_writes_and_removals() {
-        let store = Memory::new(10);
+        let store = Memory::new(1 << 20);
         let mut changes = store.watch();
         let key = key();
         store.compare_and_set(key, None, Arc::new(record())).await.unwrap();

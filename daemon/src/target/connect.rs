@@ -29,8 +29,8 @@ pub type Pool = Client<HttpsConnector<HttpConnector<Resolver>>, Outgoing>;
 
 /// Idle connections kept for one target.
 const IDLE_CONNECTIONS: usize = 256;
-/// How long one is kept; shorter than servers commonly keep theirs.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(55);
+/// How long one is kept; shorter than servers keep theirs, Node's and uvicorn's 5 s among them.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// TCP keep-alive, so that a peer that vanished behind an open stream is noticed.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 

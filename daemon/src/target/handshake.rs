@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use http_body_util::BodyExt;
 use mooring_runtime::Tasks;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::{Target, Wire, body::Outgoing, own_header, unary};
+use super::{Target, Wire, body::Outgoing, drain, own_header, unary};
 use crate::{fault::TargetFailure, jsonrpc::reply, target::SESSION_ID, version::Version};
 
 /// What a target answered to `initialize`.
@@ -105,7 +104,6 @@ async fn announce(target: &Target, wire: &Wire) -> Result<(), TargetFailure> {
     if !response.status().is_success() {
         return Err(TargetFailure::Status(response.status().as_u16()));
     }
-    // Read to the end, so that the connection can be used again.
-    drop(response.into_body().collect().await);
+    drain(response.into_body()).await;
     Ok(())
 }

@@ -30,31 +30,22 @@ pub struct Stream {
     splitter: Splitter,
 }
 
-/// What opening a GET stream came to.
-#[derive(Debug)]
-pub enum Opened {
-    /// It is open.
-    Stream(Stream),
-    /// The target offers none (405), which is its right.
-    None,
-    /// The target forgot the session.
-    Lost,
-}
-
-/// Opens the GET stream of `wire`. The caller bounds the wait.
+/// Opens the GET stream of `wire`; `None` where the target offers none. The caller bounds the wait.
+///
+/// To offer none is a target's right, and it says so with 405, or with 404 where it has no route for GET. That 404 is
+/// not told apart from a forgotten session's; the next request on the session tells.
 ///
 /// # Errors
 /// [`TargetFailure`].
-pub async fn open(target: &Target, wire: &Wire) -> Result<Opened, TargetFailure> {
+pub async fn open(target: &Target, wire: &Wire) -> Result<Option<Stream>, TargetFailure> {
     let response = target.get(wire).await?;
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        return Ok(Opened::None);
+    if matches!(response.status(), StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND) {
+        return Ok(None);
     }
     match classify(response.status(), response.headers()) {
         Class::Events => {
-            Ok(Opened::Stream(Stream { body: response.into_body(), splitter: Splitter::new(EVENT_BYTES) }))
+            Ok(Some(Stream { body: response.into_body(), splitter: Splitter::new(EVENT_BYTES) }))
         }
-        Class::Refusal(StatusCode::NOT_FOUND) if wire.id.is_some() => Ok(Opened::Lost),
         Class::Refusal(status) => Err(TargetFailure::Status(status.as_u16())),
         Class::Json => Err(TargetFailure::Protocol("JSON where a GET asked for an event stream")),
         Class::Failure(failure) => Err(failure),

@@ -3,7 +3,7 @@
 use e2e::cluster::{Namespace, Outcome, PATIENCE, in_namespace};
 use serde_json::Value;
 
-use crate::manifests::{Failure, working_gateway};
+use crate::manifests::{Failure, example_target, working_gateway};
 
 /// Every kind the operator makes for a gateway.
 const KINDS: &str = "deployments,services,serviceaccounts,roles,rolebindings,configmaps,poddisruptionbudgets";
@@ -36,11 +36,7 @@ async fn a_deleted_gateway_leaves_nothing_behind_in_background_and_foreground() 
 async fn each_child_deleted_by_hand_comes_back() -> Outcome {
     in_namespace("hand_deleted", async |namespace| {
         working_gateway(&namespace).await?;
-        let mut children = children(&namespace).await?;
-        // The pods last: those made before the ServiceAccount was made anew hold tokens of the old one, which the API
-        // server refuses.
-        children.sort_by_key(|child| child.starts_with("deployment"));
-        for child in children {
+        for child in children(&namespace).await? {
             let before = namespace.get(&[&child]).await?;
             namespace.kubectl(&["delete", &child, "--wait=false"]).await?;
             let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
@@ -48,6 +44,29 @@ async fn each_child_deleted_by_hand_comes_back() -> Outcome {
             namespace.until(&[&child], PATIENCE, back).await?;
         }
         namespace.until_condition("mcpgateway/tools", "Ready", "True").await?;
+        Ok(())
+    })
+    .await
+}
+
+/// Pods keep the tokens of a ServiceAccount that is gone, and the API server refuses those: the restored account's pods
+/// are new ones.
+#[tokio::test]
+async fn a_gateway_whose_service_account_was_deleted_takes_up_changes_again() -> Outcome {
+    in_namespace("service_account", async |namespace| {
+        working_gateway(&namespace).await?;
+        let account = &["serviceaccount", "tools-mcp"];
+        let before = namespace.get(account).await?;
+        namespace.kubectl(&["delete", "serviceaccount", "tools-mcp"]).await?;
+        let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
+        let after = namespace
+            .until(account, PATIENCE, |object: &Value| uid(object).is_some() && uid(object) != uid(&before))
+            .await?;
+        let of_pods = "/spec/template/metadata/annotations/mooring.dev~1service-account";
+        let rolled = |deployment: &Value| deployment.pointer(of_pods).cloned() == uid(&after);
+        namespace.until(&["deployment", "tools-mcp"], PATIENCE, rolled).await?;
+        namespace.apply(&example_target("second")).await?;
+        namespace.until_condition("mcptarget/second", "Ready", "True").await?;
         Ok(())
     })
     .await

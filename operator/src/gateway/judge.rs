@@ -30,21 +30,24 @@ pub fn judge(
     now: &Time,
 ) -> MCPGatewayStatus {
     let rollout = match outcome {
-        Outcome::Applied(applied) => Rollout::of(applied.get(ChildKind::Deployment, &view.names.workload)),
+        // Where the plan left the Deployment out, what is known of it holds.
+        Outcome::Applied(applied) => applied
+            .get(ChildKind::Deployment, &view.names.workload)
+            .map_or(view.rollout, |deployment| Rollout::of(Some(deployment))),
         Outcome::Refused(_) | Outcome::Failed(_) => view.rollout,
     };
     let verdicts = verdicts(view, outcome, rollout);
     let known = old.map_or(&[][..], |old| &old.conditions);
-    let targets = match &view.configured {
-        Ok(configured) => Some(count(configured, view)),
-        // The daemons go on with what they have.
-        Err(_) => old.and_then(|old| old.targets),
+    let (targets, address) = match &view.configured {
+        Ok(configured) => (Some(count(configured, view)), Some(address(gateway, view))),
+        // The daemons and the Service go on with what they have; a new address would lead nowhere.
+        Err(_) => (old.and_then(|old| old.targets), old.and_then(|old| old.address.clone())),
     };
     let labels: Vec<_> =
         selector(&view.instance).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
     MCPGatewayStatus {
         conditions: merge(known, verdicts, gateway.meta().generation, now),
-        address: Some(address(gateway, view)),
+        address,
         targets,
         replicas: Some(i32::try_from(rollout.replicas).unwrap_or(i32::MAX)),
         selector: Some(labels.join(",")),
@@ -119,6 +122,8 @@ fn ready(view: &View, rollout: Rollout, programmed: &Verdict) -> Verdict {
             )
         } else if rollout.stuck {
             format!("pods do not come up: `kubectl describe deployment {workload}` and its pods tell why")
+        } else if view.service_account.is_none() {
+            format!("waiting for its ServiceAccount {workload} to be seen")
         } else {
             "too few pods are available yet".to_owned()
         };

@@ -46,6 +46,7 @@ fn view(gateway: &MCPGateway) -> View {
         instance: names::instance("tools"),
         configured: compile(gateway, &[], &Platform::default()).map(Configured::from),
         daemons: Daemons::default(),
+        service_account: Some("sa-1".to_owned()),
         rollout: Rollout::default(),
     }
 }
@@ -132,7 +133,9 @@ fn a_refused_spec_says_what_to_write_and_keeps_what_was_known_of_its_targets() {
     let view = view(&gateway);
     let refusal = view.configured.as_ref().unwrap_err().clone();
     let counts = TargetCounts { attached: 2, ready: 1 };
-    let old = MCPGatewayStatus { targets: Some(counts), ..MCPGatewayStatus::default() };
+    let address = Some("http://tools-mcp.team.svc/before".to_owned());
+    let old =
+        MCPGatewayStatus { targets: Some(counts), address: address.clone(), ..MCPGatewayStatus::default() };
     let status = judge(&gateway, &view, &Outcome::Refused(refusal.clone()), Some(&old), &at(1));
     for kind in ["Accepted", "Programmed", "Ready"] {
         assert_eq!(says(&status, kind), ("False".to_owned(), "TimeoutOutOfRange".to_owned()), "{kind}");
@@ -140,6 +143,30 @@ fn a_refused_spec_says_what_to_write_and_keeps_what_was_known_of_its_targets() {
     assert_eq!(find(&status.conditions, "Ready").unwrap().message, refusal.message);
     assert_eq!(find(&status.conditions, "Accepted").unwrap().observed_generation, Some(3));
     assert_eq!(status.targets, Some(counts));
+    assert_eq!(status.address, address, "the Service still is as it was");
+    let never = judge(&gateway, &view, &Outcome::Refused(refusal), None, &at(1));
+    assert_eq!(never.address, None, "what was never accepted is nowhere");
+}
+
+#[test]
+fn until_the_service_account_is_seen_pods_are_not_ready_and_older_ones_serve() {
+    let gateway = gateway();
+    let made = Outcome::Applied(Applied::default());
+    let mut view = view(&gateway);
+    view.service_account = None;
+    let status = judge(&gateway, &view, &made, None, &at(1));
+    assert_eq!(says(&status, "Programmed"), ("False".to_owned(), "Pending".to_owned()));
+    assert_eq!(says(&status, "Ready"), ("False".to_owned(), "PodsNotReady".to_owned()));
+    let ready = find(&status.conditions, "Ready").unwrap();
+    assert_eq!(ready.message, "waiting for its ServiceAccount tools-mcp to be seen");
+
+    let digest = digest(&view);
+    let mut view = with_pod(view, &digest);
+    view.rollout =
+        Rollout { wanted: 1, replicas: 1, updated: 1, available: 1, current: true, ..Rollout::default() };
+    let status = judge(&gateway, &view, &made, None, &at(1));
+    assert_eq!(says(&status, "Ready"), ("True".to_owned(), "Ready".to_owned()));
+    assert_eq!(status.replicas, Some(1));
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct View {
     pub configured: Result<Configured, Refusal>,
     /// What its daemons say.
     pub daemons: Daemons,
+    /// The uid of its daemons' ServiceAccount, once that has been seen.
+    pub service_account: Option<String>,
     /// How far its pods have come.
     pub rollout: Rollout,
 }
@@ -52,10 +54,12 @@ pub fn observe(gateway: &MCPGateway, stores: &Stores, settings: &Settings) -> Vi
     let targets = stores.targets(|target| references(target).any(|reference| reference == key));
     let child = |kind, name: &str| stores.child(kind, &Key::new(&key.namespace, name));
     let slices = stores.slices(&Key::new(&key.namespace, &names.workload));
+    let service_account = child(ChildKind::ServiceAccount, &names.workload);
     let report = child(ChildKind::ConfigMap, &names.report);
     View {
         configured: compile(gateway, &targets, &settings.platform).map(Configured::from),
         daemons: Daemons::read(report.as_deref(), &slices),
+        service_account: service_account.and_then(|account| account.metadata.uid.clone()),
         rollout: Rollout::of(child(ChildKind::Deployment, &names.workload).as_deref()),
         instance: names::instance(&key.name),
         names,

@@ -35,7 +35,7 @@ pub fn plan(gateway: &MCPGateway, view: &View, settings: &Settings) -> Result<Pl
     let configured = view.configured.as_ref().map_err(Clone::clone)?;
     let parts =
         Parts { gateway, names: &view.names, instance: &view.instance, config: &configured.config, settings };
-    let children = vec![
+    let mut children = vec![
         Child::new(ChildKind::ServiceAccount, &access::service_account(&parts))?,
         Child::new(ChildKind::Role, &access::role(&parts))?,
         Child::new(ChildKind::RoleBinding, &access::role_binding(&parts))?,
@@ -43,8 +43,12 @@ pub fn plan(gateway: &MCPGateway, view: &View, settings: &Settings) -> Result<Pl
         Child::new(ChildKind::ConfigMap, &config::report(&parts))?,
         Child::new(ChildKind::Service, &service::service(&parts))?,
         Child::new(ChildKind::PodDisruptionBudget, &disruption::budget(&parts))?,
-        Child::new(ChildKind::Deployment, &deployment::deployment(&parts))?,
     ];
+    // Made one pass later than the rest: the watch's word of the ServiceAccount wakes the gateway at once. A Deployment
+    // that is there stays as it is until then.
+    if let Some(uid) = &view.service_account {
+        children.push(Child::new(ChildKind::Deployment, &deployment::deployment(&parts, uid))?);
+    }
     Ok(Plan { children, prune: prune(view) })
 }
 

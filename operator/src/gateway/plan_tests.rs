@@ -34,6 +34,7 @@ fn view(gateway: &MCPGateway, targets: &[MCPTarget]) -> View {
         instance: names::instance(&name),
         configured: compile(gateway, targets, &settings().platform).map(Configured::from),
         daemons: Daemons::default(),
+        service_account: Some("33333333-3333-3333-3333-333333333333".to_owned()),
         rollout: Rollout::default(),
     }
 }
@@ -109,6 +110,25 @@ fn no_child_crosses_the_namespace_or_outlives_its_owner() {
         let owners = child.object.metadata.owner_references.unwrap();
         assert!(owners.iter().all(|owner| owner.controller == Some(true) && owner.name == "tools"));
     }
+}
+
+#[test]
+fn pods_are_planned_once_the_service_account_is_known_and_anew_for_another() {
+    let (gateway, targets) = manifests("shortest");
+    let mut view = view(&gateway, &targets);
+    let known = plan(&gateway, &view, &settings()).unwrap().children;
+    view.service_account = Some("another".to_owned());
+    let another = plan(&gateway, &view, &settings()).unwrap().children;
+    view.service_account = None;
+    let unknown = plan(&gateway, &view, &settings()).unwrap().children;
+
+    let (deployment, rest) = known.split_last().unwrap();
+    assert_eq!(deployment.kind, ChildKind::Deployment);
+    assert_eq!(unknown, rest, "everything but the pods is planned at once");
+    let (changed, same) = another.split_last().unwrap();
+    assert_eq!(same, rest);
+    let template = |child: &Child| child.object.data.pointer("/spec/template").cloned().unwrap();
+    assert_ne!(template(changed), template(deployment), "a new template replaces the pods");
 }
 
 #[test]
