@@ -224,3 +224,37 @@ async fn an_object_that_is_being_deleted_is_left_to_the_garbage_collector() {
     against(&world, &object, serve(server, "", &mut writes)).await.unwrap();
     assert!(writes.is_empty(), "{writes:?}");
 }
+
+/// Case 055.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_decoded_is_marked_once_and_otherwise_left_alone() {
+    let (service, server) = tower_test::mock::pair();
+    let World { context, children: _stores } = world(Client::new(service, "team"));
+    let context = Arc::new(context);
+    let json = json!({
+        "apiVersion": "mooring.dev/v1alpha1",
+        "kind": "MCPGateway",
+        "metadata": {"name": "tools", "namespace": "team", "uid": "u", "generation": 1, "resourceVersion": "5"},
+        "spec": {"auth": {"anonymous": {}}, "replicas": "two"},
+    });
+    let object: Arc<Guarded<MCPGateway>> = Arc::new(serde_json::from_value(json).unwrap());
+    assert!(object.0.is_err(), "the guard keeps what cannot be decoded");
+    let mut writes = Vec::new();
+    let reconciles = async {
+        for _ in 0..3 {
+            guarded(Arc::clone(&object), Arc::clone(&context)).await.unwrap();
+        }
+    };
+    tokio::select! {
+        () = reconciles => {}
+        () = serve(server, "", &mut writes) => panic!("the server ended first"),
+    }
+    assert_eq!(paths(&writes), ["/apis/mooring.dev/v1alpha1/namespaces/team/mcpgateways/tools/status"]);
+    let conditions = writes[0].body["status"]["conditions"].as_array().unwrap();
+    let accepted = conditions.iter().find(|condition| condition["type"] == "Accepted").unwrap();
+    assert_eq!(
+        (accepted["status"].as_str(), accepted["reason"].as_str()),
+        (Some("False"), Some("Undecodable"))
+    );
+    assert!(accepted["message"].as_str().unwrap().contains("correct it"), "{accepted}");
+}
