@@ -187,4 +187,13 @@ impl Moored {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         line.trim().strip_suffix(" kB")?.parse().ok()
     }
+
+    /// The processor time that it has used, in hundredths of a second, where the system can say.
+    pub fn processor_ticks(&self) -> Option<u64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()?)).ok()?;
+        // Behind the name, which may hold anything: state is the first, user and system time the 12th and 13th.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<u64>().ok();
+        Some(ticks()? + ticks()?)
+    }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use e2e::{
-    client::Client,
+    client::{Client, ClientError},
     manifest,
     moored::Moored,
     scripted::{Behaviour, Script, ScriptedServer, Tool},
@@ -52,5 +52,32 @@ async fn a_call_that_is_silent_for_fifteen_seconds_becomes_a_stream_where_the_cl
     assert_eq!(streamed.next_message().await?, None);
     let whole = whole.join_next().await.ok_or("the call in JSON is gone")???;
     assert_eq!((whole.is_stream(), whole.tool_text().as_deref()), (false, Some("slow: {}")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_silent_stream_that_is_read_for_a_client_of_json_costs_no_processor() -> Outcome {
+    let mut script = Script::default();
+    script.tools.push(Tool::new("fed", Behaviour::Fed));
+    let target = ScriptedServer::start(script).await;
+    let moored = Moored::serve(manifest::gateway_with([("a", target.url())])).await?;
+    let client = Client::new(&moored.url())?.with_deadline(LONG);
+    let session = client.initialize().await?;
+    let json_only = client.clone().with_header("accept", "application/json")?.initialize().await?;
+    let mut whole = JoinSet::new();
+    whole.spawn(async move { json_only.post(call(1, "a___fed")).await });
+    target.until_feeds(1).await?;
+    // A stream that began later has been silent long enough: so has the one that is read.
+    let mut open = session.open(call(2, "a___fed")).await?;
+    open.next().await?.ok_or("the open stream ended")?;
+    let before = moored.processor_ticks().ok_or("no processor time")?;
+    let second = open.next_within(Duration::from_secs(1)).await;
+    assert!(matches!(second, Err(ClientError::Deadline(_))), "{second:?}");
+    let used = moored.processor_ticks().ok_or("no processor time")? - before;
+    assert!(used < 30, "{used} % of a processor for two silent calls");
+
+    target.feed("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n");
+    let whole = whole.join_next().await.ok_or("the call in JSON is gone")???;
+    assert_eq!((whole.is_stream(), whole.response().get("id")), (false, Some(&json!(1))));
     Ok(())
 }

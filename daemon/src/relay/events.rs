@@ -190,7 +190,11 @@ impl Events {
             more = timeout_at(wake, self.source.more()) => more,
         };
         match more {
-            Err(_) if wake < deadline => Ok(Step::Silence),
+            Err(_) if wake < deadline => {
+                // Whether a comment is written or not: the next silence begins here, not in the past.
+                self.written = Instant::now();
+                Ok(Step::Silence)
+            }
             Err(_) => Err(self.forward.too_late()),
             Ok(More::Data(data)) => Ok(Step::Data(data)),
             Ok(More::Head(Ok(answer))) if answer.events => {
