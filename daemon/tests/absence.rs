@@ -1,6 +1,9 @@
 //! A configuration that seems to be gone, under an API server that is scripted: only its clear word ends sessions.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/gateway.rs"]
+mod support;
+
 use std::{
     convert::Infallible,
     future::{Ready, ready},
@@ -26,7 +29,6 @@ use moored::{
     target::{address::Rules, connect::Connector},
     version::LATEST,
 };
-use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
 use tokio::{sync::watch, time::timeout};
 use tower_service::Service;
@@ -78,22 +80,7 @@ fn gateway() -> Arc<Gateway> {
         budget: Budget::new(1 << 20),
         store_bytes: 1 << 20,
     };
-    let config = GatewayConfig {
-        name: "tools".to_owned(),
-        namespace: String::new(),
-        uid: String::new(),
-        path: "/mcp".to_owned(),
-        principals: Principals::Anonymous,
-        store: StoreConfig::Memory,
-        session_timeout_seconds: 3600,
-        naming: Naming::Plain,
-        hosts: Vec::new(),
-        origins: Vec::new(),
-        request_bytes: 1 << 20,
-        drain: DrainConfig { delay_seconds: 0, deadline_seconds: 1 },
-        targets: Vec::new(),
-    };
-    Gateway::start(config, shared)
+    Gateway::start(support::config(), shared)
 }
 
 /// Lets paused time pass.

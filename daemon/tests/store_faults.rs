@@ -6,6 +6,8 @@
 mod ends;
 #[path = "store_faults/replica.rs"]
 mod replica;
+#[path = "support/gateway.rs"]
+mod support;
 #[path = "store_faults/targets.rs"]
 mod targets;
 

@@ -21,10 +21,12 @@ use moored::{
     store::{Change, Records, Revision, Store, StoreError, Stored, Written, memory::Memory},
     target::{address::Rules, connect::Connector},
 };
-use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig, TargetConfig};
+use mooring_crds::config::{GatewayConfig, Naming, TargetConfig};
 use mooring_runtime::{Clock, Tasks, Timestamp};
 use prometheus::TextEncoder;
 use tokio::sync::broadcast;
+
+pub(crate) use crate::support::config;
 
 type Bytes = bytes::Bytes;
 
@@ -92,24 +94,6 @@ pub(crate) struct Replica {
     pub(crate) url: String,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) client: Client<hyper_util::client::legacy::connect::HttpConnector, Full<Bytes>>,
-}
-
-pub(crate) fn config() -> GatewayConfig {
-    GatewayConfig {
-        name: "tools".to_owned(),
-        namespace: String::new(),
-        uid: String::new(),
-        path: "/mcp".to_owned(),
-        principals: Principals::Anonymous,
-        store: StoreConfig::Memory,
-        session_timeout_seconds: 3600,
-        naming: Naming::Plain,
-        hosts: Vec::new(),
-        origins: Vec::new(),
-        request_bytes: 1 << 20,
-        drain: DrainConfig { delay_seconds: 0, deadline_seconds: 1 },
-        targets: Vec::new(),
-    }
 }
 
 pub(crate) fn faulty() -> (Faulty, Arc<AtomicU8>) {
