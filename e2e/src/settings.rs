@@ -24,9 +24,11 @@ pub fn target() -> PathBuf {
     set("CARGO_TARGET_DIR").map_or_else(|| checkout().join("target"), PathBuf::from)
 }
 
-/// The checkout that this was built from.
+/// The checkout that this works on. Cargo names it to what it runs; without Cargo it is the one that this was built
+/// from, which is another one where two checkouts share a target folder.
 pub fn checkout() -> PathBuf {
-    let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let crate_folder =
+        set("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     crate_folder.parent().map_or_else(|| crate_folder.clone(), ToOwned::to_owned)
 }
 

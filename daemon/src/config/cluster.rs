@@ -10,7 +10,7 @@ use kube::{
     api::{Patch, PatchParams},
     runtime::watcher,
 };
-use mooring_crds::config::{CONFIG_FORMAT, CONFIG_KEY, DaemonConfig, GatewayConfig, Report};
+use mooring_crds::config::{CONFIG_FORMAT, CONFIG_KEY, DaemonConfig, GatewayConfig};
 use mooring_runtime::Tasks;
 use tokio::{
     sync::watch,
@@ -190,7 +190,8 @@ async fn take(map: &ConfigMap, gateway: &Gateway, digest: &watch::Sender<String>
     }
 }
 
-/// Writes this pod's report whenever it changes, and only then.
+/// Writes this pod's report whenever it changes, and wherever the cluster does not show what was written: the object may
+/// be deleted by hand, and the operator then makes an empty one.
 pub async fn report_changes(
     client: Client,
     names: Names,
@@ -201,26 +202,42 @@ pub async fn report_changes(
     let tasks: Tasks = gateway.shared.tasks.clone();
     let view = gateway.view(LATEST);
     let mut changes = view.changes();
-    let mut written: Option<Report> = None;
+    let mut shown = pin!(watcher_backoff(watcher::watch_object(maps.clone(), &names.report_map)));
+    let mut written: Option<String> = None;
     loop {
         changes.mark_unchanged();
         digest.mark_unchanged();
         let report = report::report(&digest.borrow().clone(), &view.merged());
         let mut wait = None;
-        if written.as_ref() != Some(&report) {
-            match timeout(WRITE_TIME, write(&maps, &names, &report)).await {
-                Ok(Ok(())) => written = Some(report),
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, "the report cannot be written");
-                    wait = Some(RETRY);
+        match serde_json::to_string(&report) {
+            Ok(json) if written.as_ref() != Some(&json) => {
+                match timeout(WRITE_TIME, write(&maps, &names, &json)).await {
+                    Ok(Ok(())) => written = Some(json),
+                    Ok(Err(error)) => {
+                        tracing::warn!(%error, "the report cannot be written");
+                        wait = Some(RETRY);
+                    }
+                    Err(_) => wait = Some(RETRY),
                 }
-                Err(_) => wait = Some(RETRY),
             }
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "the report is no JSON"),
         }
         let news = async {
-            tokio::select! {
-                changed = changes.changed() => changed.is_ok(),
-                changed = digest.changed() => changed.is_ok(),
+            loop {
+                tokio::select! {
+                    changed = changes.changed() => return changed.is_ok(),
+                    changed = digest.changed() => return changed.is_ok(),
+                    event = shown.next() => match event {
+                        Some(Ok(map)) if differs(map.as_ref(), &names.pod, written.as_deref()) => {
+                            written = None;
+                            return true;
+                        }
+                        Some(Ok(_)) => {}
+                        Some(Err(error)) => tracing::debug!(%error, "the report cannot be watched"),
+                        None => return false,
+                    },
+                }
             }
         };
         let go_on = match wait {
@@ -235,8 +252,14 @@ pub async fn report_changes(
     }
 }
 
-async fn write(maps: &Api<ConfigMap>, names: &Names, report: &Report) -> Result<(), kube::Error> {
-    let json = serde_json::to_string(report).map_err(kube::Error::SerdeError)?;
+/// Whether the report that the cluster shows is not what `pod` has written. An object that is not there waits for the
+/// operator, who makes it.
+fn differs(map: Option<&ConfigMap>, pod: &str, written: Option<&str>) -> bool {
+    let Some(map) = map else { return false };
+    map.data.as_ref().and_then(|data| data.get(pod)).map(String::as_str) != written
+}
+
+async fn write(maps: &Api<ConfigMap>, names: &Names, json: &str) -> Result<(), kube::Error> {
     let data = BTreeMap::from([(names.pod.as_str(), json)]);
     let patch = Patch::Merge(serde_json::json!({ "data": data }));
     maps.patch_metadata(&names.report_map, &PatchParams::default(), &patch).await.map(|_| ())
@@ -277,6 +300,18 @@ mod tests {
         assert_eq!((gateway.snapshot().config.uid.as_str(), digest.borrow().is_empty()), ("new", false));
         let text = prometheus::TextEncoder::new().encode_to_string(&gateway.shared.metrics.registry.gather());
         assert!(text.unwrap().contains(r#"ended_total{gateway="tools",reason="gateway_deleted"} 1"#));
+    }
+
+    #[test]
+    fn a_report_that_was_deleted_by_hand_and_made_anew_is_written_again() {
+        let map = |data: Option<&str>| ConfigMap {
+            data: data.map(|json| BTreeMap::from([("pod".to_owned(), json.to_owned())])),
+            ..ConfigMap::default()
+        };
+        assert!(differs(Some(&map(None)), "pod", Some("{}")));
+        assert!(differs(Some(&map(Some("{\"edited\":1}"))), "pod", Some("{}")));
+        assert!(!differs(Some(&map(Some("{}"))), "pod", Some("{}")));
+        assert!(!differs(None, "pod", Some("{}")), "the operator makes it first");
     }
 
     #[test]

@@ -49,6 +49,24 @@ async fn each_child_deleted_by_hand_comes_back() -> Outcome {
     .await
 }
 
+/// The pods stay, and what they said once must be there again.
+#[tokio::test]
+async fn a_report_deleted_by_hand_is_written_again_by_the_same_pods() -> Outcome {
+    in_namespace("report", async |namespace| {
+        working_gateway(&namespace).await?;
+        let report = &["configmap", "tools-mcp-report"];
+        let before = namespace.get(report).await?;
+        namespace.kubectl(&["delete", "configmap", "tools-mcp-report"]).await?;
+        let data = before.pointer("/data").cloned();
+        assert!(data.is_some(), "{before}");
+        let again = |object: &Value| object.pointer("/data").cloned() == data;
+        namespace.until(report, PATIENCE, again).await?;
+        namespace.until_condition("mcpgateway/tools", "Ready", "True").await?;
+        Ok(())
+    })
+    .await
+}
+
 /// Pods keep the tokens of a ServiceAccount that is gone, and the API server refuses those: the restored account's pods
 /// are new ones.
 #[tokio::test]

@@ -24,7 +24,7 @@ pub(super) fn role(parts: &Parts<'_>) -> Role {
         metadata: parts.meta(&parts.names.workload),
         rules: Some(vec![
             rule(&parts.names.config, &["get", "list", "watch"]),
-            rule(&parts.names.report, &["get", "patch"]),
+            rule(&parts.names.report, &["get", "list", "watch", "patch"]),
         ]),
     }
 }
