@@ -11,8 +11,9 @@ use kube::ResourceExt;
 
 pub use accept::{accept_agent, accept_gateway, accept_target};
 
-use crate::auth::GatewayAuth;
-use crate::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig};
+use crate::config::{
+    AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, StoreConfig, Streaming,
+};
 use crate::gateway::{ToolNames, ToolNaming};
 use crate::serving::Endpoint;
 use crate::{MCPGateway, MCPTarget, names};
@@ -79,13 +80,24 @@ pub fn compile(
         namespace: gateway.namespace().unwrap_or_default(),
         uid: gateway.uid().unwrap_or_default(),
         path: spec.expose.path.clone(),
-        principals: principals(&spec.auth),
+        auth: AuthConfig::default(),
+        access: Vec::new(),
         store: StoreConfig::Memory,
-        session_timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
+        session: SessionConfig {
+            timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
+            ..SessionConfig::default()
+        },
+        streaming: Streaming::Enabled,
         naming: naming(&spec.tools),
         hosts: hosts(gateway),
         origins: origins(&spec.endpoint),
-        request_bytes: u64::from(spec.limits.request_bytes.unsigned_abs()),
+        public_url: spec.endpoint.public_url.clone(),
+        trusted_proxies: Vec::new(),
+        tls: false,
+        limits: LimitsConfig {
+            request_bytes: u64::from(spec.limits.request_bytes.unsigned_abs()),
+            ..LimitsConfig::default()
+        },
         drain: DrainConfig {
             delay_seconds: spec.drain.delay_seconds.unsigned_abs(),
             deadline_seconds: spec.drain.deadline_seconds.unsigned_abs(),
@@ -93,13 +105,6 @@ pub fn compile(
         targets,
     };
     Ok(Compiled { config, attachments })
-}
-
-/// Anonymous is the one way that is served; an accepted gateway has written it.
-fn principals(
-    GatewayAuth { oidc: _, service_account: _, anonymous: _, delegation: _, denied: _ }: &GatewayAuth,
-) -> Principals {
-    Principals::Anonymous
 }
 
 fn naming(tools: &ToolNames) -> Naming {

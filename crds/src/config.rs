@@ -3,7 +3,20 @@
 //! Both are JSON in a ConfigMap. Operator and daemon may be one version apart, so unknown fields are tolerated
 //! and fields added later have defaults.
 
+mod auth;
+mod gateway;
+mod target;
+
 use serde::{Deserialize, Serialize};
+
+pub use auth::{AccessRule, AuthConfig, ClaimValues, Denied, OidcConfig, ServiceAccountConfig};
+pub use gateway::{
+    DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, SessionMode, StoreConfig, Streaming,
+};
+pub use target::{
+    CommandConfig, CredentialsConfig, Isolation, Listing, OnSessionLoss, Protocol, TargetConfig,
+    TimeoutOverride, TimeoutsConfig, TlsConfig, TokenClient, ToolFilter,
+};
 
 /// The key of the configuration in its ConfigMap, and the file name of the mounted copy.
 pub const CONFIG_KEY: &str = "config.json";
@@ -19,99 +32,6 @@ pub struct DaemonConfig {
     pub format: i32,
     /// One in a pod; any number in `moored serve`.
     pub gateways: Vec<GatewayConfig>,
-}
-
-/// One MCP endpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GatewayConfig {
-    /// The object's name.
-    pub name: String,
-    /// The object's namespace; empty in `moored serve`.
-    pub namespace: String,
-    /// The object's uid; empty in `moored serve`. Another uid is another gateway: its sessions are not ours.
-    pub uid: String,
-    /// The endpoint's path, such as `/mcp`.
-    pub path: String,
-    /// Who may call, and whom a session belongs to.
-    pub principals: Principals,
-    /// Where session records live.
-    pub store: StoreConfig,
-    /// Seconds from `initialize` to the absolute end of a session.
-    pub session_timeout_seconds: u32,
-    /// How targets' tools are named to clients.
-    pub naming: Naming,
-    /// Host names accepted besides loopback and address literals; without port, lower case.
-    pub hosts: Vec<String>,
-    /// Origins accepted besides none and, on loopback, loopback; as browsers write them, lower case.
-    pub origins: Vec<String>,
-    /// The largest request body, in bytes; a larger one is answered 413.
-    pub request_bytes: u64,
-    /// The shutdown's budget.
-    pub drain: DrainConfig,
-    /// The targets, oldest object first: on a collision the older one wins.
-    pub targets: Vec<TargetConfig>,
-}
-
-/// How callers are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type")]
-pub enum Principals {
-    /// Nobody is told apart: every session belongs to the one anonymous principal.
-    Anonymous,
-}
-
-/// Where session records live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type")]
-pub enum StoreConfig {
-    /// In the daemon: gone with it.
-    Memory,
-}
-
-/// How a target's tool `t` is shown to clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all_fields = "camelCase")]
-pub enum Naming {
-    /// As `alias`, `separator`, `t`.
-    Prefixed {
-        /// Between the alias and the tool's own name.
-        separator: String,
-    },
-    /// As `t`; of equal names the older target's is shown.
-    Plain,
-}
-
-/// The shutdown's budget; see DESIGN §7 and `mooring_runtime::drain`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DrainConfig {
-    /// Seconds between unreadiness and the end of accepting, for endpoints to spread.
-    pub delay_seconds: u32,
-    /// Seconds that requests in flight then get.
-    pub deadline_seconds: u32,
-}
-
-/// One MCP server behind a gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TargetConfig {
-    /// Unique in the gateway: the prefix of its tools, and its name in logs, metrics and errors.
-    pub alias: String,
-    /// The object's name.
-    pub name: String,
-    /// The object's namespace.
-    pub namespace: String,
-    /// The object's uid, or in `moored serve` something as unique. The key of target sessions in a record.
-    pub uid: String,
-    /// Where it is: an absolute http or https URL.
-    pub url: String,
-    /// Seconds to connect and to be answered `initialize`.
-    pub connect_seconds: u32,
-    /// Seconds a request may be silent; progress restarts it.
-    pub request_seconds: u32,
-    /// Seconds a request may take in all.
-    pub maximum_seconds: u32,
 }
 
 /// What one daemon says of itself, under its pod's name in the report ConfigMap. Written only when it changes.

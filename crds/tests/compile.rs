@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test panics")]
 
 use mooring_crds::condition::reason;
-use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig, TargetConfig};
+use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, TargetConfig, TimeoutsConfig};
 use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
 use serde::de::DeserializeOwned;
 
@@ -50,27 +50,15 @@ fn the_shortest_useful_manifest_compiles() {
     let compiled = compile(&gateway, &[target], &Platform::default()).unwrap();
     let expected = GatewayConfig {
         name: "tools".to_owned(),
-        namespace: String::new(),
-        uid: String::new(),
         path: "/mcp".to_owned(),
-        principals: Principals::Anonymous,
-        store: StoreConfig::Memory,
-        session_timeout_seconds: 3600,
-        naming: Naming::Prefixed { separator: "___".to_owned() },
-        hosts: vec![],
-        origins: vec![],
-        request_bytes: 4 * 1024 * 1024,
-        drain: DrainConfig { delay_seconds: 5, deadline_seconds: 30 },
         targets: vec![TargetConfig {
             alias: "weather".to_owned(),
             name: "weather".to_owned(),
-            namespace: String::new(),
             uid: "weather".to_owned(),
             url: "http://weather:8000/mcp".to_owned(),
-            connect_seconds: 5,
-            request_seconds: 300,
-            maximum_seconds: 3600,
+            ..TargetConfig::default()
         }],
+        ..GatewayConfig::default()
     };
     assert_eq!(compiled.config, expected);
     assert_eq!(compiled.attachments[0].outcome, Ok("weather".to_owned()));
@@ -95,10 +83,10 @@ fn every_served_field_reaches_the_configuration() {
     );
     let config = compile(&gateway, &[target], &Platform::default()).unwrap().config;
     assert_eq!((config.uid.as_str(), config.namespace.as_str(), config.path.as_str()), ("g-1", "ai", "/a/b"));
-    assert_eq!(config.session_timeout_seconds, 900);
+    assert_eq!(config.session.timeout_seconds, 900);
     assert_eq!(config.naming, Naming::Plain);
     assert_eq!(config.drain, DrainConfig { delay_seconds: 0, deadline_seconds: 7 });
-    assert_eq!(config.request_bytes, 2048);
+    assert_eq!(config.limits.request_bytes, 2048);
     assert_eq!(
         config.hosts,
         [
@@ -122,9 +110,13 @@ fn every_served_field_reaches_the_configuration() {
             namespace: "far".to_owned(),
             uid: "uid-far-clock".to_owned(),
             url: "https://clock.far.svc:443/x".to_owned(),
-            connect_seconds: 1,
-            request_seconds: 2,
-            maximum_seconds: 3,
+            timeouts: TimeoutsConfig {
+                connect_seconds: 1,
+                request_seconds: 2,
+                maximum_seconds: 3,
+                ..TimeoutsConfig::default()
+            },
+            ..TargetConfig::default()
         }]
     );
 }

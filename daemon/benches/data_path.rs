@@ -67,6 +67,7 @@ fn find_session(bencher: Bencher<'_, '_>, held: usize) {
                 principal: Principal::Anonymous,
                 version: LATEST,
                 client_info: "{}".into(),
+                capabilities: moored::capabilities::ClientCapabilities::default(),
                 timeout: Duration::from_secs(3600),
                 seen: 0,
             };

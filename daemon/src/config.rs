@@ -2,4 +2,5 @@
 
 pub mod cluster;
 pub mod files;
+pub mod secrets;
 pub mod snapshot;

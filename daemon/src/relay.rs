@@ -21,6 +21,7 @@ use crate::{
     receive::Share,
     session::{calls::Call, table::Sessions, targets::TargetSession},
     target::{
+        OnBehalf,
         body::Outgoing,
         exchange::{self, Answer, NoAnswer, exchange},
         outcome::error_forgot_session,
@@ -38,6 +39,8 @@ pub struct Forward {
     pub call: Call,
     /// Where it goes.
     pub open: Arc<TargetSession>,
+    /// On whose behalf.
+    pub of: Arc<OnBehalf>,
     /// The sessions, for what its failure means to them.
     pub sessions: Arc<Sessions>,
     /// When its head arrived: what it may take in all counts from here.
@@ -80,9 +83,9 @@ pub async fn relay(
     Request { body, share }: Request,
     accepts: Accepts,
 ) -> Result<Response<Body>, Fault> {
-    let open = Arc::clone(&forward.open);
+    let (open, wire) = (Arc::clone(&forward.open), forward.open.wire.by(&forward.of));
     let mut pending: Pending = Box::pin(async move {
-        let answer = exchange(&open.target, Some(&open.wire), body).await;
+        let answer = exchange(&open.target, &wire, body).await;
         drop(share);
         answer
     });
@@ -118,18 +121,18 @@ impl Forward {
     /// Until when the target may be silent, if it was last heard of at `heard`.
     pub(crate) fn deadline(&self, heard: Instant) -> Instant {
         let config = &self.open.target.config;
-        let silent = heard + Duration::from_secs(config.request_seconds.into());
-        silent.min(self.started + Duration::from_secs(config.maximum_seconds.into()))
+        let silent = heard + Duration::from_secs(config.timeouts.request_seconds.into());
+        silent.min(self.started + Duration::from_secs(config.timeouts.maximum_seconds.into()))
     }
 
     /// Tells the target that nobody waits any more, and says what the client is told.
     pub(crate) fn too_late(&self) -> Fault {
         let config = &self.open.target.config;
         let waited = self.started.elapsed().as_secs();
-        let bound = if waited >= config.maximum_seconds.into() {
-            config.maximum_seconds
+        let bound = if waited >= config.timeouts.maximum_seconds.into() {
+            config.timeouts.maximum_seconds
         } else {
-            config.request_seconds
+            config.timeouts.request_seconds
         };
         let notice = reply::cancelled(self.call.id(), "no answer in time");
         let open = Arc::clone(&self.open);

@@ -13,7 +13,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Method, Request, Response, Uri,
+    HeaderMap, HeaderValue, Method, Request, Response, Uri,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT},
 };
 use http_body_util::BodyExt;
@@ -64,13 +64,43 @@ pub struct Target {
     answers: Arc<Semaphore>,
 }
 
-/// A session that a target gave us, as it stands in headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A session that a target gave us, as it stands in headers, and on whose behalf it is used.
+#[derive(Debug, Clone)]
 pub struct Wire {
-    /// Its id; none where the target keeps no sessions.
+    /// Its id; none where the target keeps no sessions, and before it gave one.
     pub id: Option<HeaderValue>,
-    /// The version negotiated with that target, never the client's (case 016).
-    pub version: Version,
+    /// The version negotiated with that target, never the client's (case 016); none before it is.
+    pub version: Option<Version>,
+    /// On whose behalf.
+    pub of: Arc<OnBehalf>,
+}
+
+/// On whose behalf a request goes to a target, and what of the client's request goes with it.
+#[derive(Debug, Default)]
+pub struct OnBehalf {
+    /// The caller's verified token, for a token exchange; never sent to a target. None for the gateway's own requests.
+    pub token: Option<Arc<str>>,
+    /// The client's headers that the target's configuration hands on.
+    pub headers: HeaderMap,
+    /// The client's query parameters that it hands on, encoded.
+    pub query: Option<Box<str>>,
+}
+
+impl Wire {
+    /// Before a session: what `initialize` is sent with.
+    pub fn first(of: &Arc<OnBehalf>) -> Self {
+        Self { id: None, version: None, of: Arc::clone(of) }
+    }
+
+    /// The same session on behalf of another request.
+    pub fn by(&self, of: &Arc<OnBehalf>) -> Self {
+        Self { id: self.id.clone(), version: self.version, of: Arc::clone(of) }
+    }
+
+    /// Whether both are one session.
+    pub fn same_session(&self, other: &Self) -> bool {
+        self.id == other.id && self.version == other.version
+    }
 }
 
 /// A target whose URL cannot be used.
@@ -99,7 +129,7 @@ impl Target {
         connector
             .check_literal(host)
             .map_err(|forbidden| BadTarget::Forbidden(config.alias.clone(), forbidden))?;
-        let pool = connector.pool(Duration::from_secs(config.connect_seconds.into()));
+        let pool = connector.pool(Duration::from_secs(config.timeouts.connect_seconds.into()));
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
         Ok(Arc::new(Self { config, metrics, uri, pool, farewells, answers }))
     }
@@ -111,7 +141,7 @@ impl Target {
 
     /// How long it may take to connect and to answer `initialize`.
     pub fn connect_bound(&self) -> Duration {
-        Duration::from_secs(self.config.connect_seconds.into())
+        Duration::from_secs(self.config.timeouts.connect_seconds.into())
     }
 
     /// Leave to answer a request of the target's beside other work; none where enough is under way.
@@ -123,11 +153,7 @@ impl Target {
     ///
     /// # Errors
     /// [`TargetFailure::Unreachable`] and [`TargetFailure::Forbidden`].
-    pub async fn post(
-        &self,
-        wire: Option<&Wire>,
-        body: Outgoing,
-    ) -> Result<Response<Incoming>, TargetFailure> {
+    pub async fn post(&self, wire: &Wire, body: Outgoing) -> Result<Response<Incoming>, TargetFailure> {
         let mut request = self.request(Method::POST, wire, body);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
@@ -139,7 +165,7 @@ impl Target {
     /// # Errors
     /// As [`Self::post`].
     pub async fn get(&self, wire: &Wire) -> Result<Response<Incoming>, TargetFailure> {
-        let mut request = self.request(Method::GET, Some(wire), Outgoing::default());
+        let mut request = self.request(Method::GET, wire, Outgoing::default());
         request.headers_mut().insert(ACCEPT, EVENTS);
         self.send(request).await
     }
@@ -151,7 +177,7 @@ impl Target {
         }
         // Never closed; a permit only bounds how many run at once.
         let _permit = self.farewells.acquire().await;
-        let request = self.request(Method::DELETE, Some(wire), Outgoing::default());
+        let request = self.request(Method::DELETE, wire, Outgoing::default());
         match timeout(FAREWELL, self.send(request)).await {
             Ok(Ok(response)) => tracing::debug!(
                 target = self.alias(),
@@ -171,17 +197,17 @@ impl Target {
         tasks.spawn(async move { target.delete(&wire).await });
     }
 
-    fn request(&self, method: Method, wire: Option<&Wire>, body: Outgoing) -> Request<Outgoing> {
+    fn request(&self, method: Method, wire: &Wire, body: Outgoing) -> Request<Outgoing> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, AGENT);
-        if let Some(wire) = wire {
-            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(wire.version.as_str()));
-            if let Some(id) = &wire.id {
-                headers.insert(SESSION_ID, id.clone());
-            }
+        if let Some(version) = wire.version {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
+        }
+        if let Some(id) = &wire.id {
+            headers.insert(SESSION_ID, id.clone());
         }
         request
     }

@@ -1,6 +1,6 @@
 //! Values that many unit tests begin with. Not in the shipped binary.
 
-use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, Principals, StoreConfig, TargetConfig};
+use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, TargetConfig};
 use mooring_runtime::Timestamp;
 
 use crate::{
@@ -12,18 +12,9 @@ use crate::{
 pub(crate) fn gateway_config() -> GatewayConfig {
     GatewayConfig {
         name: "tools".to_owned(),
-        namespace: String::new(),
-        uid: String::new(),
         path: "/mcp".to_owned(),
-        principals: Principals::Anonymous,
-        store: StoreConfig::Memory,
-        session_timeout_seconds: 3600,
-        naming: Naming::Prefixed { separator: "___".to_owned() },
-        hosts: Vec::new(),
-        origins: Vec::new(),
-        request_bytes: 4 << 20,
         drain: DrainConfig { delay_seconds: 0, deadline_seconds: 30 },
-        targets: Vec::new(),
+        ..GatewayConfig::default()
     }
 }
 
@@ -32,12 +23,9 @@ pub(crate) fn target_config(alias: &str) -> TargetConfig {
     TargetConfig {
         alias: alias.to_owned(),
         name: alias.to_owned(),
-        namespace: String::new(),
         uid: format!("uid-{alias}"),
         url: "http://127.0.0.1:1/mcp".to_owned(),
-        connect_seconds: 5,
-        request_seconds: 300,
-        maximum_seconds: 3600,
+        ..TargetConfig::default()
     }
 }
 
@@ -49,6 +37,8 @@ pub(crate) fn record() -> Record {
         expires: Timestamp(3_600_000),
         version: LATEST,
         client_info: r#"{"name":"test","version":"0"}"#.into(),
+        capabilities: crate::capabilities::ClientCapabilities::default(),
+        log_level: None,
         targets: std::collections::BTreeMap::new(),
     }
 }
@@ -72,6 +62,7 @@ pub(crate) fn opening() -> crate::session::table::Opening {
         principal: Principal::Anonymous,
         version: LATEST,
         client_info: "{}".into(),
+        capabilities: crate::capabilities::ClientCapabilities::default(),
         timeout: std::time::Duration::from_secs(3600),
         seen: 0,
     }

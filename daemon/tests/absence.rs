@@ -95,6 +95,7 @@ async fn sessions_end_once_the_api_server_confirms_that_the_configuration_is_gon
         principal: Principal::Anonymous,
         version: LATEST,
         client_info: "{}".into(),
+        capabilities: moored::capabilities::ClientCapabilities::default(),
         timeout: Duration::from_secs(3600),
         seen: 0,
     };

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use super::accept::{accept_target, invalid, namespace_of};
 use super::{Attachment, Platform, Refusal, service_hosts};
 use crate::condition::reason;
-use crate::config::TargetConfig;
+use crate::config::{TargetConfig, TimeoutsConfig};
 use crate::gateway::{NamespacesFrom, ToolNaming};
 use crate::server::{Scheme, Server};
 use crate::target::TargetGatewayReference;
@@ -81,9 +81,13 @@ fn attach_one(
         name: target.name_any(),
         uid: uid(target),
         namespace,
-        connect_seconds: timeouts.connect_seconds.unsigned_abs(),
-        request_seconds: timeouts.request_seconds.unsigned_abs(),
-        maximum_seconds: timeouts.maximum_seconds.unsigned_abs(),
+        timeouts: TimeoutsConfig {
+            connect_seconds: timeouts.connect_seconds.unsigned_abs(),
+            request_seconds: timeouts.request_seconds.unsigned_abs(),
+            maximum_seconds: timeouts.maximum_seconds.unsigned_abs(),
+            ..TimeoutsConfig::default()
+        },
+        ..TargetConfig::default()
     })
 }
 

@@ -66,7 +66,8 @@ impl Listing {
 
     /// Seconds to wait for it, where it was not heard of yet.
     pub fn pending_seconds(&self) -> Option<u32> {
-        (self.state == State::Pending && self.tools.is_none()).then_some(self.target.config.connect_seconds)
+        (self.state == State::Pending && self.tools.is_none())
+            .then_some(self.target.config.timeouts.connect_seconds)
     }
 
     /// The tools that it last listed.

@@ -18,9 +18,9 @@ use super::{
 use crate::{
     fault::TargetFailure,
     target::{
-        Target, Wire,
+        OnBehalf, Target, Wire,
         exchange::NoAnswer,
-        handshake::{Established, handshake},
+        handshake::{Established, Introduction, handshake},
         stream::{self, Stream},
         unary,
     },
@@ -80,10 +80,16 @@ pub(super) async fn run(
     tasks: Tasks,
     stop: CancellationToken,
 ) {
+    let of = Arc::new(OnBehalf::default());
     let mut kept = Kept { tools: None, pause: FIRST_PAUSE, lost: false };
     loop {
         // Not cut off by `stop`, or the session that the target is about to give would be nobody's; it has a bound.
-        let begun = handshake(&tasks, &target, version, CLIENT_INFO).await;
+        let begun = handshake(
+            &tasks,
+            &target,
+            Introduction { of: &of, version, client_info: CLIENT_INFO, capabilities: "{}" },
+        )
+        .await;
         let over = match begun {
             Ok(established) => {
                 let wire = established.wire.clone();
@@ -145,12 +151,16 @@ async fn live(
                 *kept = Kept { tools: Some(Arc::clone(&tools)), pause: FIRST_PAUSE, lost: false };
                 let Some(view) = view.upgrade() else { return Over::Stopped };
                 measure(target, view.version, true, tools.len());
-                view.publish(Listing::ready(target, wire.version, tools));
+                view.publish(Listing::ready(target, established.version, tools));
             }
             Err(over) => return over,
         }
         // A target that announces changes and has no stream for them now is asked more often.
-        let fresh = if established.list_changed && stream.is_none() { FRESH_UNHEARD } else { FRESH };
+        let fresh = if established.capabilities.flag("tools", "listChanged") && stream.is_none() {
+            FRESH_UNHEARD
+        } else {
+            FRESH
+        };
         match timeout(fresh, stop.run_until_cancelled(changed(target, wire, stream.as_mut()))).await {
             Ok(None) => return Over::Stopped,
             Ok(Some(Changed::Announced)) | Err(_) => {}
@@ -170,7 +180,7 @@ async fn open(
     established: &Established,
     stop: &CancellationToken,
 ) -> Result<Option<Stream>, Over> {
-    if !established.list_changed {
+    if !established.capabilities.flag("tools", "listChanged") {
         return Ok(None);
     }
     let opening = timeout(target.connect_bound(), stream::open(target, &established.wire));
@@ -216,7 +226,7 @@ async fn list(
     established: &Established,
     stop: &CancellationToken,
 ) -> Result<Arc<[Tool]>, Over> {
-    if !established.tools {
+    if !established.capabilities.has("tools") {
         return Ok(Arc::new([]));
     }
     let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None::<String>);
@@ -225,11 +235,13 @@ async fn list(
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
         let asking = timeout_at(
             until.min(Instant::now() + target.connect_bound()),
-            unary::ask(target, Some(&established.wire), "tools/list", &params),
+            unary::ask(target, &established.wire, "tools/list", &params),
         );
         let reply = match stop.run_until_cancelled(asking).await {
             None => return Err(Over::Stopped),
-            Some(Err(_)) => return Err(Over::Failed(TargetFailure::Timeout(target.config.connect_seconds))),
+            Some(Err(_)) => {
+                return Err(Over::Failed(TargetFailure::Timeout(target.config.timeouts.connect_seconds)));
+            }
             Some(Ok(Err(NoAnswer::Lost))) => return Err(Over::Lost),
             Some(Ok(Err(other))) => return Err(Over::Failed(other.failure())),
             Some(Ok(Ok(reply))) => reply,

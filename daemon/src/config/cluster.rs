@@ -291,8 +291,7 @@ mod tests {
             let data = BTreeMap::from([(CONFIG_KEY.to_owned(), json(&config))]);
             ConfigMap { data: Some(data), ..ConfigMap::default() }
         };
-        let changed =
-            GatewayConfig { uid: "old".to_owned(), session_timeout_seconds: 60, ..gateway_config() };
+        let changed = GatewayConfig { uid: "old".to_owned(), path: "/other".to_owned(), ..gateway_config() };
         take(&map(changed), &gateway, &tell).await;
         assert_eq!(gateway.sessions.len(), 1, "a changed gateway is the same gateway");
         take(&map(GatewayConfig { uid: "new".to_owned(), ..gateway_config() }), &gateway, &tell).await;

@@ -207,7 +207,7 @@ mod tests {
     fn a_file_means_what_it_means_in_a_cluster() {
         let configs = load(&format!("{GATEWAY}{}", target("http://127.0.0.1:8931/mcp"))).unwrap();
         assert_eq!(configs[0].targets[0].alias, "weather");
-        assert_eq!(configs[0].session_timeout_seconds, 3600);
+        assert_eq!(configs[0].session.timeout_seconds, 3600);
     }
 
     #[test]

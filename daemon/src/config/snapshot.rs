@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mooring_crds::config::GatewayConfig;
 
 use crate::{
+    config::secrets::Secrets,
     metrics::Metrics,
     route::Router,
     target::{Target, connect::Connector},
@@ -15,6 +16,8 @@ use crate::{
 pub struct Snapshot {
     /// As compiled from the manifests.
     pub config: GatewayConfig,
+    /// The values of the Secrets that it names by key.
+    pub secrets: Secrets,
     /// Its targets, oldest first. Positions in [`Router`] count these.
     pub targets: Vec<Arc<Target>>,
     /// How names are read.
@@ -28,6 +31,7 @@ impl Snapshot {
     /// A target whose URL cannot be used is left out, and said in the log: the others are served.
     pub fn new(
         config: GatewayConfig,
+        secrets: Secrets,
         older: Option<&Self>,
         connector: &Connector,
         metrics: &Metrics,
@@ -45,6 +49,6 @@ impl Snapshot {
             }
         }
         let router = Router::new(config.naming.clone(), targets.iter().map(|target| target.alias()));
-        Self { config, targets, router }
+        Self { config, secrets, targets, router }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     relay::{Forward, Request, progress, relay},
     route::Route,
     session::{Session, calls::Call},
-    target::{Target, body::Outgoing},
+    target::{OnBehalf, Target, body::Outgoing},
 };
 
 pub(super) async fn tool(
@@ -33,12 +33,13 @@ pub(super) async fn tool(
     let (target, own) = route(context, session, &exposed).await?;
     context.account.target = Some(target.alias().to_owned());
 
+    let of = Arc::new(OnBehalf::default());
     let mut call = Call::begin(session, id, &target)?;
     let sessions = Arc::clone(&context.gateway.sessions);
     let open = tokio::select! {
         biased;
         ended = &mut call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
-        open = sessions.target_session(session, &target) => open?,
+        open = sessions.target_session(session, &target, &of) => open?,
     };
     let body = if own == exposed {
         Outgoing::from(message.bytes.clone())
@@ -50,6 +51,7 @@ pub(super) async fn tool(
     let forward = Forward {
         call,
         open,
+        of,
         sessions,
         started: context.account.started,
         sent: Instant::now(),

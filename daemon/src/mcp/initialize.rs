@@ -8,6 +8,7 @@ use serde_json::json;
 use super::Context;
 use crate::{
     body::Answer,
+    capabilities::ClientCapabilities,
     fault::Fault,
     jsonrpc::{Params, envelope::text, reply},
     relay::json_response,
@@ -18,6 +19,8 @@ use crate::{
 
 /// The largest `clientInfo` that a record keeps.
 const CLIENT_INFO_BYTES: usize = 4 << 10;
+/// The largest capabilities that a record keeps.
+const CAPABILITIES_BYTES: usize = 16 << 10;
 
 pub(super) async fn initialize(
     context: &Context<'_>,
@@ -27,14 +30,15 @@ pub(super) async fn initialize(
     if context.head.headers.contains_key(SESSION_ID) {
         return Err(Fault::SessionOnInitialize);
     }
-    let (version, client_info) = read(params)?;
+    let (version, client_info, capabilities) = read(params)?;
     let config = &context.snapshot.config;
     let view = context.gateway.view(version);
     let opening = Opening {
         principal: context.gateway.authenticate(&context.snapshot),
         version,
         client_info,
-        timeout: Duration::from_secs(config.session_timeout_seconds.into()),
+        capabilities,
+        timeout: Duration::from_secs(config.session.timeout_seconds.into()),
         seen: view.generation(),
     };
     let session_id = context.gateway.sessions.create(opening).await?;
@@ -52,14 +56,16 @@ pub(super) async fn initialize(
 }
 
 /// What `initialize` must have (2025-11-25, lifecycle, initialization).
-fn read(params: &Params) -> Result<(Version, Box<str>), Fault> {
+fn read(params: &Params) -> Result<(Version, Box<str>, ClientCapabilities), Fault> {
     let object = |raw: &[u8]| raw.first() == Some(&b'{');
     let requested =
         params.protocol_version.as_ref().ok_or(Fault::BadInitialize("protocolVersion is missing"))?;
     let requested = text(requested).map_err(|_| Fault::BadInitialize("protocolVersion must be a string"))?;
     let version = Version::negotiate(&requested);
-    if !params.capabilities.as_deref().is_some_and(object) {
-        return Err(Fault::BadInitialize("capabilities must be an object"));
+    let capabilities = params.capabilities.as_deref().and_then(ClientCapabilities::parse);
+    let capabilities = capabilities.ok_or(Fault::BadInitialize("capabilities must be an object"))?;
+    if capabilities.as_str().len() > CAPABILITIES_BYTES {
+        return Err(Fault::BadInitialize("capabilities are larger than 16 KiB"));
     }
     let client_info = params.client_info.as_deref().filter(|raw| object(raw));
     let client_info = client_info.ok_or(Fault::BadInitialize("clientInfo must be an object"))?;
@@ -68,7 +74,7 @@ fn read(params: &Params) -> Result<(Version, Box<str>), Fault> {
     }
     let client_info =
         std::str::from_utf8(client_info).map_err(|_| Fault::BadInitialize("clientInfo is not UTF-8"))?;
-    Ok((version, client_info.into()))
+    Ok((version, client_info.into(), capabilities))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
     let accepts = edge::check_accept(&context.head.method, &context.head.headers)?;
     edge::check_content_type(&context.head.headers)?;
     let Received { bytes, share } =
-        receive(body, context.snapshot.config.request_bytes, &context.gateway.shared.budget).await?;
+        receive(body, context.snapshot.config.limits.request_bytes, &context.gateway.shared.budget).await?;
     let message = Message::parse(bytes)?;
     match &message.kind {
         Kind::Request { id, method, params } => {

@@ -296,10 +296,10 @@ impl Events {
 async fn attend(open: Arc<TargetSession>, sessions: Arc<Sessions>, id: Bytes, method: String) {
     match open.target.answers() {
         Some(permit) => sessions.spawn(async move {
-            answer_request(&open.target, Some(&open.wire), &id, &method).await;
+            answer_request(&open.target, &open.wire, &id, &method).await;
             drop(permit);
         }),
-        None => answer_request(&open.target, Some(&open.wire), &id, &method).await,
+        None => answer_request(&open.target, &open.wire, &id, &method).await,
     }
 }
 

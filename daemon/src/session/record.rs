@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mooring_runtime::Timestamp;
 
-use crate::version::Version;
+use crate::{capabilities::ClientCapabilities, version::Version};
 
 /// One session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct Record {
     pub version: Version,
     /// The client's `clientInfo`, raw JSON.
     pub client_info: Box<str>,
+    /// What the client announced.
+    pub capabilities: ClientCapabilities,
+    /// The level of `logging/setLevel`, raw JSON, once the client has set one.
+    pub log_level: Option<Box<str>>,
     /// By the target's uid, what it gave this session.
     pub targets: BTreeMap<Box<str>, Binding>,
 }
@@ -28,6 +32,22 @@ pub struct Record {
 pub enum Principal {
     /// Nobody in particular.
     Anonymous,
+    /// Whom an OpenID Connect provider vouches for.
+    Oidc {
+        /// The token's `iss`.
+        issuer: Box<str>,
+        /// The token's `sub`.
+        subject: Box<str>,
+    },
+    /// A ServiceAccount of the cluster.
+    ServiceAccount {
+        /// Its namespace.
+        namespace: Box<str>,
+        /// Its name.
+        name: Box<str>,
+        /// Its uid: another account of that name is another principal.
+        uid: Box<str>,
+    },
 }
 
 /// A session's tie to one target.
@@ -62,7 +82,8 @@ impl Record {
             };
             BINDING_BYTES + uid.len() + text
         };
-        SESSION_BYTES + self.client_info.len() + self.ties().map(tie).sum::<usize>()
+        let texts = self.client_info.len() + self.capabilities.as_str().len();
+        SESSION_BYTES + texts + self.ties().map(tie).sum::<usize>()
     }
 
     fn ties(&self) -> impl Iterator<Item = (&str, &Binding)> {

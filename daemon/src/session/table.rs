@@ -14,6 +14,7 @@ use super::{
     record::{Principal, Record},
 };
 use crate::{
+    capabilities::ClientCapabilities,
     fault::{EndReason, Fault},
     metrics::GatewayMetrics,
     store::{Change, Store, Stored, Written},
@@ -46,6 +47,8 @@ pub struct Opening {
     pub version: Version,
     /// The client's `clientInfo`, raw.
     pub client_info: Box<str>,
+    /// What the client announced.
+    pub capabilities: ClientCapabilities,
     /// Until its absolute end.
     pub timeout: Duration,
     /// The catalogue's generation at this moment.
@@ -96,7 +99,7 @@ impl Sessions {
     /// # Errors
     /// [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then.
     pub async fn create(&self, opening: Opening) -> Result<SessionId, Fault> {
-        let Opening { principal, version, client_info, timeout, seen } = opening;
+        let Opening { principal, version, client_info, capabilities, timeout, seen } = opening;
         let id = SessionId::mint().map_err(|_| Fault::StoreAway)?;
         let (key, now) = (id.key(), self.now());
         let record = Arc::new(Record {
@@ -105,6 +108,8 @@ impl Sessions {
             expires: now.plus(timeout),
             version,
             client_info,
+            capabilities,
+            log_level: None,
             targets: std::collections::BTreeMap::new(),
         });
         match self.store.compare_and_set(key, None, Arc::clone(&record)).await? {

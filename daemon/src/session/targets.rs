@@ -11,7 +11,13 @@ use super::{Session, record::Binding, table::Sessions};
 use crate::{
     fault::Fault,
     store::Written,
-    target::{Target, Wire, body::Outgoing, exchange, handshake::handshake},
+    target::{
+        OnBehalf, Target, Wire,
+        body::Outgoing,
+        exchange,
+        handshake::{Introduction, handshake},
+    },
+    version::LATEST,
 };
 
 /// By the target's uid.
@@ -53,15 +59,21 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Fault::TargetSessionLost`], or what the handshake failed for; a failure is told to all who wait and not kept.
-    pub async fn target_session(self: &Arc<Self>, session: &Arc<Session>, target: &Arc<Target>) -> Outcome {
+    pub async fn target_session(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        target: &Arc<Target>,
+        of: &Arc<OnBehalf>,
+    ) -> Outcome {
         let mut opening = match session.look_up(target) {
             Found::Outcome(outcome) => return outcome,
             Found::Opening(opening) => opening,
             Found::Begin(tell, opening) => {
                 // A task of its own: a caller that leaves must not take the others' handshake with it.
                 let (sessions, session, target) = (Arc::clone(self), Arc::clone(session), Arc::clone(target));
+                let of = Arc::clone(of);
                 self.tasks.spawn(async move {
-                    let outcome = sessions.begin(&session, &target).await;
+                    let outcome = sessions.begin(&session, &target, &of).await;
                     session.settle(&target, &outcome);
                     // Looked at behind the entry: an end takes the entries first and finds this one, or came before
                     // and is seen here.
@@ -86,9 +98,15 @@ impl Sessions {
         }
     }
 
-    async fn begin(&self, session: &Arc<Session>, target: &Arc<Target>) -> Outcome {
-        let client_info = session.stored().record.client_info.clone();
-        let established = handshake(&self.tasks, target, session.version, &client_info)
+    async fn begin(&self, session: &Arc<Session>, target: &Arc<Target>, of: &Arc<OnBehalf>) -> Outcome {
+        let record = session.stored().record;
+        let introduction = Introduction {
+            of,
+            version: session.version,
+            client_info: &record.client_info,
+            capabilities: record.capabilities.as_str(),
+        };
+        let established = handshake(&self.tasks, target, introduction)
             .await
             .map_err(|failure| exchange::fault(target, failure))?;
         let ours = TargetSession { target: Arc::clone(target), wire: established.wire };
@@ -210,7 +228,8 @@ impl Session {
     fn forget(&self, gone: &TargetSession) {
         let mut ties = self.ties.lock();
         let uid = gone.target.config.uid.as_str();
-        let same = matches!(ties.slots.get(uid), Some(Slot::Open(open)) if open.wire == gone.wire);
+        let same =
+            matches!(ties.slots.get(uid), Some(Slot::Open(open)) if open.wire.same_session(&gone.wire));
         if same {
             ties.slots.remove(uid);
         }
@@ -261,7 +280,7 @@ impl Session {
 impl TargetSession {
     /// Sends a notification. Best effort: nobody waits for it, and the target may have gone.
     pub async fn notify(&self, message: Bytes) {
-        match timeout(NOTICE, self.target.post(Some(&self.wire), Outgoing::from(message))).await {
+        match timeout(NOTICE, self.target.post(&self.wire, Outgoing::from(message))).await {
             Ok(Ok(_)) => {}
             Ok(Err(failure)) => {
                 tracing::debug!(target = self.target.alias(), %failure, "notification not taken");
@@ -273,7 +292,7 @@ impl TargetSession {
     fn binding(&self) -> Binding {
         Binding::Open {
             id: self.wire.id.as_ref().and_then(|id| id.to_str().ok()).map(Into::into),
-            version: self.wire.version,
+            version: self.wire.version.unwrap_or(LATEST),
             url: self.target.config.url.as_str().into(),
         }
     }
@@ -284,7 +303,10 @@ impl TargetSession {
         match binding {
             Binding::Open { id, version, url } if **url == *target.config.url => {
                 let id = id.as_deref().map(HeaderValue::from_str).transpose().map_err(|_| lost())?;
-                Ok(Self { target: Arc::clone(target), wire: Wire { id, version: *version } })
+                Ok(Self {
+                    target: Arc::clone(target),
+                    wire: Wire { id, version: Some(*version), of: Arc::default() },
+                })
             }
             Binding::Open { .. } | Binding::Lost => Err(lost()),
         }

@@ -64,7 +64,7 @@ impl NoAnswer {
 ///
 /// # Errors
 /// [`NoAnswer`].
-pub async fn exchange(target: &Target, wire: Option<&Wire>, body: Outgoing) -> Result<Answer, NoAnswer> {
+pub async fn exchange(target: &Target, wire: &Wire, body: Outgoing) -> Result<Answer, NoAnswer> {
     let response = target.post(wire, body).await?;
     let (head, body) = response.into_parts();
     match classify(head.status, &head.headers) {
@@ -75,15 +75,14 @@ pub async fn exchange(target: &Target, wire: Option<&Wire>, body: Outgoing) -> R
     }
 }
 
-async fn refused(status: StatusCode, body: Incoming, wire: Option<&Wire>) -> NoAnswer {
+async fn refused(status: StatusCode, body: Incoming, wire: &Wire) -> NoAnswer {
     let reading = timeout(REFUSAL_TIME, Limited::new(body, REFUSAL_BYTES).collect());
     let body = match reading.await {
         Ok(Ok(body)) => body.to_bytes(),
         // What it said beside the status is lost; the status still counts.
         Ok(Err(_)) | Err(_) => Bytes::new(),
     };
-    let named = wire.is_some_and(|wire| wire.id.is_some());
-    if named && forgot_session(status, &body) {
+    if wire.id.is_some() && forgot_session(status, &body) {
         return NoAnswer::Lost;
     }
     if error_message(&body).is_some() {

@@ -6,18 +6,36 @@ use mooring_runtime::Tasks;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::{Target, Wire, body::Outgoing, drain, own_header, unary};
-use crate::{fault::TargetFailure, jsonrpc::reply, target::SESSION_ID, version::Version};
+use super::{OnBehalf, Target, Wire, body::Outgoing, drain, own_header, unary};
+use crate::{
+    capabilities::ServerCapabilities, fault::TargetFailure, jsonrpc::reply, target::SESSION_ID,
+    version::Version,
+};
+
+/// How we introduce ourselves to a target.
+#[derive(Debug, Clone, Copy)]
+pub struct Introduction<'a> {
+    /// On whose behalf.
+    pub of: &'a Arc<OnBehalf>,
+    /// The version that is offered.
+    pub version: Version,
+    /// In whose name, raw JSON.
+    pub client_info: &'a str,
+    /// The client capabilities that are offered, raw JSON.
+    pub capabilities: &'a str,
+}
 
 /// What a target answered to `initialize`.
 #[derive(Debug, Clone)]
 pub struct Established {
     /// The session, as it stands in headers from now on.
     pub wire: Wire,
-    /// Whether it announces `tools`.
-    pub tools: bool,
-    /// Whether it announces `tools.listChanged`.
-    pub list_changed: bool,
+    /// The version that it negotiated.
+    pub version: Version,
+    /// What it announces.
+    pub capabilities: ServerCapabilities,
+    /// Its `instructions`, where it gives any.
+    pub instructions: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
@@ -25,22 +43,12 @@ pub struct Established {
 struct InitializeResult {
     protocol_version: String,
     #[serde(default)]
-    capabilities: Capabilities,
-}
-
-#[derive(Default, Deserialize)]
-struct Capabilities {
-    tools: Option<Tools>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Tools {
+    capabilities: serde_json::Value,
     #[serde(default)]
-    list_changed: bool,
+    instructions: Option<Box<str>>,
 }
 
-/// Begins a session at `target`, offering `version` and no capabilities, in the name of `client_info` (raw JSON).
+/// Begins a session at `target`.
 ///
 /// Bounded by the target's `connectSeconds`. Whatever fails, and be it the time, leaves no session at the target that
 /// we know of: one that was issued is deleted by one of `tasks`.
@@ -50,13 +58,12 @@ struct Tools {
 pub async fn handshake(
     tasks: &Tasks,
     target: &Arc<Target>,
-    version: Version,
-    client_info: &str,
+    introduction: Introduction<'_>,
 ) -> Result<Established, TargetFailure> {
     let bound = target.connect_bound();
     let mut issued = None;
-    let result = timeout(bound, initialize(target, version, client_info, &mut issued)).await;
-    let outcome = result.unwrap_or(Err(TargetFailure::Timeout(target.config.connect_seconds)));
+    let result = timeout(bound, initialize(target, introduction, &mut issued)).await;
+    let outcome = result.unwrap_or(Err(TargetFailure::Timeout(target.config.timeouts.connect_seconds)));
     target.metrics.handshake(outcome.as_ref().err());
     if let (Err(_), Some(wire)) = (&outcome, issued) {
         target.delete_later(wire, tasks);
@@ -67,32 +74,34 @@ pub async fn handshake(
 /// What the target issued is in `issued` as soon as it is known, whatever comes of the rest.
 async fn initialize(
     target: &Target,
-    version: Version,
-    client_info: &str,
+    introduction: Introduction<'_>,
     issued: &mut Option<Wire>,
 ) -> Result<Established, TargetFailure> {
+    let Introduction { of, version, client_info, capabilities } = introduction;
     let params = format!(
-        r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{client_info}}}"#,
+        r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{client_info}}}"#,
         version.as_str()
     );
-    let answer =
-        unary::ask(target, None, "initialize", &params).await.map_err(super::exchange::NoAnswer::failure)?;
+    let first = Wire::first(of);
+    let answer = unary::ask(target, &first, "initialize", &params)
+        .await
+        .map_err(super::exchange::NoAnswer::failure)?;
     let id = answer.headers.get(SESSION_ID).and_then(own_header);
-    *issued = Some(Wire { id: id.clone(), version });
+    *issued = Some(Wire { id: id.clone(), version: Some(version), of: Arc::clone(of) });
     let result: InitializeResult = serde_json::from_str(answer.result.get())
         .map_err(|_| TargetFailure::Protocol("an initialize result without what it must have"))?;
     let Some(negotiated) = Version::parse(&result.protocol_version) else {
         // It is disconnected (2025-11-25, lifecycle, version negotiation), and so is the session it may have made.
         return Err(TargetFailure::UnsupportedVersion(result.protocol_version.chars().take(32).collect()));
     };
-    let wire = Wire { id, version: negotiated };
+    let wire = Wire { id, version: Some(negotiated), of: Arc::clone(of) };
     *issued = Some(wire.clone());
     announce(target, &wire).await?;
-    let tools = result.capabilities.tools;
     Ok(Established {
         wire,
-        list_changed: tools.as_ref().is_some_and(|tools| tools.list_changed),
-        tools: tools.is_some(),
+        version: negotiated,
+        capabilities: ServerCapabilities::new(result.capabilities),
+        instructions: result.instructions,
     })
 }
 
@@ -100,7 +109,7 @@ async fn initialize(
 /// (case 017).
 async fn announce(target: &Target, wire: &Wire) -> Result<(), TargetFailure> {
     let body = Outgoing::from(reply::notification("notifications/initialized"));
-    let response = target.post(Some(wire), body).await?;
+    let response = target.post(wire, body).await?;
     if !response.status().is_success() {
         return Err(TargetFailure::Status(response.status().as_u16()));
     }

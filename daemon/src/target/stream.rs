@@ -69,7 +69,7 @@ impl Stream {
 
 /// Answers what a target asks of us: `ping` as the protocol demands, anything else with "method not found", since
 /// no target is announced any capability of a client yet.
-pub async fn answer_request(target: &Target, wire: Option<&Wire>, id: &[u8], method: &str) {
+pub async fn answer_request(target: &Target, wire: &Wire, id: &[u8], method: &str) {
     let answer = match method {
         "ping" => reply::result(id, b"{}"),
         _ => reply::error(Some(id), -32601, "Method not found", None),
@@ -85,7 +85,7 @@ pub async fn answer_request(target: &Target, wire: Option<&Wire>, id: &[u8], met
 pub async fn attend(target: &Target, wire: &Wire, message: &Message) -> Option<String> {
     match &message.kind {
         Kind::Request { id, method, .. } => {
-            answer_request(target, Some(wire), id, method.as_str()).await;
+            answer_request(target, wire, id, method.as_str()).await;
             None
         }
         Kind::Notification { method, .. } => Some(method.as_str().to_owned()),

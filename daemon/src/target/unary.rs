@@ -35,12 +35,7 @@ pub struct Reply {
 ///
 /// # Errors
 /// [`NoAnswer`]; an error that the target answered is one of them.
-pub async fn ask(
-    target: &Target,
-    wire: Option<&Wire>,
-    method: &str,
-    params: &str,
-) -> Result<Reply, NoAnswer> {
+pub async fn ask(target: &Target, wire: &Wire, method: &str, params: &str) -> Result<Reply, NoAnswer> {
     // One request at a time on a session of ours, so one id serves.
     let body = Outgoing::from(reply::request(1, method, params));
     let Answer { headers, events, body } = exchange(target, wire, body).await?;
@@ -56,11 +51,7 @@ async fn whole(body: Incoming) -> Result<Bytes, TargetFailure> {
     Ok(whole.to_bytes())
 }
 
-async fn from_events(
-    target: &Target,
-    wire: Option<&Wire>,
-    mut body: Incoming,
-) -> Result<Bytes, TargetFailure> {
+async fn from_events(target: &Target, wire: &Wire, mut body: Incoming) -> Result<Bytes, TargetFailure> {
     let mut splitter = Splitter::new(ANSWER_BYTES);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| TargetFailure::Protocol("an event stream that breaks off"))?;

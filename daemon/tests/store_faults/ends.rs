@@ -48,7 +48,7 @@ async fn a_client_that_hangs_up_on_its_delete_leaves_a_session_that_can_be_ended
 async fn a_session_whose_time_came_during_a_delete_that_failed_still_expires() {
     let (store, state) = faulty();
     let mut short = config();
-    short.session_timeout_seconds = 1;
+    short.session.timeout_seconds = 1;
     let replica = Replica::start_with(&store, short).await;
     let session = replica.session().await;
     state.store(SLOW, Ordering::SeqCst);
@@ -85,6 +85,8 @@ fn record(expires: Timestamp) -> Arc<Record> {
         expires,
         version: LATEST,
         client_info: "{}".into(),
+        capabilities: moored::capabilities::ClientCapabilities::default(),
+        log_level: None,
         targets: std::collections::BTreeMap::new(),
     })
 }
@@ -127,6 +129,7 @@ async fn the_sweep_removes_the_record_of_a_session_that_ended_while_the_store_wa
         principal: Principal::Anonymous,
         version: LATEST,
         client_info: "{}".into(),
+        capabilities: moored::capabilities::ClientCapabilities::default(),
         timeout: Duration::from_secs(3600),
         seen: 0,
     };

@@ -185,12 +185,9 @@ pub(crate) fn config_with(url: String) -> GatewayConfig {
     let target = TargetConfig {
         alias: "a".to_owned(),
         name: "a".to_owned(),
-        namespace: String::new(),
         uid: "uid-a".to_owned(),
         url,
-        connect_seconds: 5,
-        request_seconds: 60,
-        maximum_seconds: 60,
+        ..TargetConfig::default()
     };
     let naming = Naming::Prefixed { separator: "___".to_owned() };
     GatewayConfig { naming, targets: vec![target], ..config() }
