@@ -1,0 +1,125 @@
+//! What one client stream carries: its last messages, numbered, so that a client that lost its connection can be given
+//! what it missed. Bounded; knows nothing of HTTP.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// Messages that are kept.
+const MOST_MESSAGES: usize = 256;
+/// What they may take. The newest message is kept whatever it takes.
+const MOST_BYTES: usize = 256 << 10;
+
+/// The messages of one stream.
+#[derive(Debug)]
+pub struct Outbox {
+    ring: Mutex<Ring>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// How many messages there were before those that are held.
+    gone: u64,
+    held: VecDeque<Bytes>,
+    bytes: usize,
+    closed: bool,
+}
+
+/// What a reader gets.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The messages behind the one that it has, each with its number. What was dropped meanwhile is not among them.
+    pub messages: Vec<(u64, Bytes)>,
+    /// Whether nothing will come behind them.
+    pub closed: bool,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self { ring: Mutex::default(), changed: watch::Sender::new(0) }
+    }
+}
+
+impl Outbox {
+    /// Adds a message; its number. Numbers begin at 1 and grow by 1.
+    pub fn push(&self, message: Bytes) -> u64 {
+        let mut ring = self.ring.lock();
+        ring.bytes += message.len();
+        ring.held.push_back(message);
+        while ring.held.len() > 1 && (ring.held.len() > MOST_MESSAGES || ring.bytes > MOST_BYTES) {
+            let dropped = ring.held.pop_front().map_or(0, |oldest| oldest.len());
+            ring.bytes -= dropped;
+            ring.gone += 1;
+        }
+        let number = ring.gone + ring.held.len() as u64;
+        drop(ring);
+        self.changed.send_replace(number);
+        number
+    }
+
+    /// Says that no message will come any more.
+    pub fn close(&self) {
+        self.ring.lock().closed = true;
+        self.changed.send_modify(|_| {});
+    }
+
+    /// The messages behind number `after`; 0 for all that are held.
+    pub fn read(&self, after: u64) -> Read {
+        let ring = self.ring.lock();
+        let skip = usize::try_from(after.saturating_sub(ring.gone)).unwrap_or(usize::MAX);
+        let numbers = ring.gone + 1..;
+        let messages = numbers.zip(ring.held.iter().cloned()).skip(skip).collect();
+        Read { messages, closed: ring.closed }
+    }
+
+    /// The number of the newest message; 0 before the first.
+    pub fn newest(&self) -> u64 {
+        let ring = self.ring.lock();
+        ring.gone + ring.held.len() as u64
+    }
+
+    /// Follows what is pushed, and the end.
+    pub fn follow(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(read: &Read) -> Vec<u64> {
+        read.messages.iter().map(|(number, _)| *number).collect()
+    }
+
+    #[test]
+    fn a_reader_gets_what_lies_behind_the_message_that_it_has() {
+        let outbox = Outbox::default();
+        for text in ["a", "b", "c"] {
+            outbox.push(Bytes::from(text));
+        }
+        assert_eq!(numbers(&outbox.read(0)), [1, 2, 3]);
+        assert_eq!(outbox.read(2).messages, [(3, Bytes::from("c"))]);
+        assert_eq!(numbers(&outbox.read(3)), []);
+        assert_eq!(numbers(&outbox.read(u64::MAX)), [], "a number that was never given has nothing behind it");
+        assert!(!outbox.read(3).closed);
+        outbox.close();
+        assert!(outbox.read(0).closed);
+    }
+
+    #[test]
+    fn the_oldest_messages_are_dropped_and_numbers_stay() {
+        let outbox = Outbox::default();
+        for _ in 0..MOST_MESSAGES + 10 {
+            outbox.push(Bytes::from("x"));
+        }
+        let read = outbox.read(0);
+        assert_eq!((read.messages.len(), read.messages[0].0), (MOST_MESSAGES, 11));
+        outbox.push(Bytes::from(vec![b'y'; 2 * MOST_BYTES]));
+        assert_eq!(numbers(&outbox.read(0)), [MOST_MESSAGES as u64 + 11], "the newest is kept whatever it takes");
+        assert_eq!(outbox.newest(), MOST_MESSAGES as u64 + 11);
+    }
+}

@@ -1,0 +1,111 @@
+//! Streams that answer POSTs, for as long as a client may come back to them. Bounded; knows nothing of HTTP.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::outbox::Outbox;
+
+/// Streams of one session that lost their client and are kept all the same. Of more, the oldest is given up.
+const MOST_DETACHED: usize = 16;
+
+/// The streams of one session.
+#[derive(Debug, Default)]
+pub struct Posts(Mutex<Numbered>);
+
+#[derive(Debug, Default)]
+struct Numbered {
+    last: u32,
+    streams: HashMap<u32, Arc<Post>>,
+    /// Those that lost their client, oldest first.
+    detached: VecDeque<u32>,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub struct Post {
+    /// Its number in its session.
+    pub number: u32,
+    /// What it carries.
+    pub outbox: Outbox,
+    /// Fires when nobody will come back to it any more.
+    pub given_up: CancellationToken,
+    /// Fires when another connection takes it over.
+    reader: Mutex<CancellationToken>,
+}
+
+impl Posts {
+    /// A new stream, and the token that fires when another connection takes it over.
+    pub fn open(&self) -> (Arc<Post>, CancellationToken) {
+        let reader = CancellationToken::new();
+        let mut numbered = self.0.lock();
+        numbered.last = numbered.last.checked_add(1).unwrap_or(1);
+        let post = Arc::new(Post {
+            number: numbered.last,
+            outbox: Outbox::default(),
+            given_up: CancellationToken::new(),
+            reader: Mutex::new(reader.clone()),
+        });
+        numbered.streams.insert(post.number, Arc::clone(&post));
+        (post, reader)
+    }
+
+    /// The stream of that number, taken over from whoever reads it.
+    pub fn take(&self, number: u32) -> Option<(Arc<Post>, CancellationToken)> {
+        let post = self.0.lock().streams.get(&number).cloned()?;
+        let reader = CancellationToken::new();
+        std::mem::replace(&mut *post.reader.lock(), reader.clone()).cancel();
+        Some((post, reader))
+    }
+
+    /// Notes that a stream lost its client.
+    pub fn detach(&self, number: u32) {
+        let mut numbered = self.0.lock();
+        numbered.detached.push_back(number);
+        if numbered.detached.len() > MOST_DETACHED
+            && let Some(oldest) = numbered.detached.pop_front()
+            && let Some(post) = numbered.streams.remove(&oldest)
+        {
+            post.given_up.cancel();
+        }
+    }
+
+    /// Forgets a stream.
+    pub fn close(&self, number: u32) {
+        let mut numbered = self.0.lock();
+        numbered.streams.remove(&number);
+        numbered.detached.retain(|detached| *detached != number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_back_takes_the_stream_over() {
+        let posts = Posts::default();
+        let (post, first) = posts.open();
+        let (same, second) = posts.take(post.number).unwrap();
+        assert!(Arc::ptr_eq(&post, &same));
+        assert!(first.is_cancelled() && !second.is_cancelled());
+        posts.close(post.number);
+        assert!(posts.take(post.number).is_none());
+    }
+
+    #[test]
+    fn of_too_many_streams_without_a_client_the_oldest_is_given_up() {
+        let posts = Posts::default();
+        let all: Vec<_> = (0..=MOST_DETACHED).map(|_| posts.open().0).collect();
+        for post in &all {
+            posts.detach(post.number);
+        }
+        let given_up: Vec<bool> = all.iter().map(|post| post.given_up.is_cancelled()).collect();
+        assert!(given_up[0] && !given_up[1..].contains(&true), "{given_up:?}");
+        assert!(posts.take(all[0].number).is_none() && posts.take(all[1].number).is_some());
+    }
+}
