@@ -59,8 +59,13 @@ fn find_session(bencher: Bencher<'_, '_>, held: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let metrics = Arc::new(Metrics::new().unwrap().gateway("bench"));
     let (sessions, id) = runtime.block_on(async {
-        let sessions =
-            Sessions::start(Store::new(Memory::new(usize::MAX)), Clock::system(), &Tasks::default(), metrics);
+        let sessions = Sessions::start(
+            Store::new(Memory::new(usize::MAX)),
+            Clock::system(),
+            &Tasks::default(),
+            metrics,
+            moored::session::table::Identity::new().unwrap(),
+        );
         let mut id = None;
         for _ in 0..held {
             let opening = Opening {

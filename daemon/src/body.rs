@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::{
     fault::{Blame, Fault},
     metrics::{GatewayMetrics, METHODS, Outcome},
-    session::id::Key,
+    session::{ephemeral::Ephemeral, id::Key},
 };
 
 /// Chunks as they come. An error breaks the connection off: the only way left to say that an answer is not whole.
@@ -52,6 +52,8 @@ pub struct Account {
     pub method: Cow<'static, str>,
     /// Its session, where it had one.
     pub session: Option<Key>,
+    /// A session that is of this request only, and ends with its answer.
+    pub ephemeral: Option<Ephemeral>,
     /// The target that it went to, where it did.
     pub target: Option<String>,
     /// The answer's status; none where the caller left before there was one.

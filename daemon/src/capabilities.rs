@@ -69,6 +69,12 @@ impl ClientCapabilities {
         &self.text
     }
 
+    /// Whether the client announced that it answers any request at all.
+    pub fn answer_anything(&self) -> bool {
+        let methods = ["sampling/createMessage", "elicitation/create", "roots/list", "tasks/get", ""];
+        methods.iter().any(|method| self.answers(method))
+    }
+
     /// Whether the client announced that it answers `method` (2025-11-25, client features). `ping` needs no
     /// announcement, and is not asked here.
     pub fn answers(&self, method: &str) -> bool {

@@ -53,6 +53,10 @@ pub enum Fault {
     BadInitialize(&'static str),
     /// `MCP-Protocol-Version` that we do not speak, or two that differ.
     UnsupportedVersion,
+    /// An answer to something that was never asked.
+    UnknownAnswer,
+    /// A stream that is taken up again and is not here any more.
+    StreamGone,
     /// The id of a request that still runs in this session.
     DuplicateId,
     /// A method that this gateway does not serve.
@@ -164,6 +168,8 @@ impl Fault {
             Self::UnsupportedVersion => {
                 (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "unsupported_version")
             }
+            Self::UnknownAnswer => (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "unknown_answer"),
+            Self::StreamGone => (S::OK, code::INTERNAL, Us, "stream_gone"),
             Self::DuplicateId => (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "duplicate_id"),
             Self::MethodNotFound => (S::OK, code::METHOD_NOT_FOUND, Client, "method_not_found"),
             Self::InvalidParams(_) => (S::OK, code::INVALID_PARAMS, Client, "invalid_params"),
@@ -223,6 +229,8 @@ impl Fault {
             }
             Self::BadInitialize(what) => format!("initialize: {what}"),
             Self::UnsupportedVersion => format!("MCP-Protocol-Version must be one of {}", version::list()),
+            Self::UnknownAnswer => "no request of this id was ever sent in this session".to_owned(),
+            Self::StreamGone => "the stream is not held any more, and its answer is lost".to_owned(),
             Self::DuplicateId => "a request with this id is still running in this session".to_owned(),
             Self::MethodNotFound => "Method not found".to_owned(),
             Self::InvalidParams(why) => why.clone(),
@@ -260,6 +268,8 @@ impl Fault {
             | Self::SessionOnInitialize
             | Self::BadInitialize(_)
             | Self::UnsupportedVersion
+            | Self::UnknownAnswer
+            | Self::StreamGone
             | Self::DuplicateId
             | Self::MethodNotFound
             | Self::InvalidParams(_)

@@ -11,7 +11,10 @@ use crate::{
     config::{secrets::Secrets, snapshot::Snapshot},
     metrics::{GatewayMetrics, Metrics},
     receive::Budget,
-    session::{record::Principal, table::Sessions},
+    session::{
+        record::Principal,
+        table::{Identity, Sessions},
+    },
     store::{Store, memory::Memory},
     target::connect::Connector,
     version::{LATEST, Version},
@@ -30,6 +33,8 @@ pub struct Shared {
     pub connector: Connector,
     /// What bodies held whole may take.
     pub budget: Budget,
+    /// What sets this process apart.
+    pub identity: Identity,
     /// What a gateway's sessions may take, where they are kept in memory only.
     pub store_bytes: usize,
 }
@@ -59,7 +64,13 @@ impl Gateway {
     /// As [`Self::start`], over a given store.
     pub fn start_with(config: GatewayConfig, shared: Shared, store: Store) -> Arc<Self> {
         let metrics = Arc::new(shared.metrics.gateway(&config.name));
-        let sessions = Sessions::start(store, shared.clock, &shared.tasks, Arc::clone(&metrics));
+        let sessions = Sessions::start(
+            store,
+            shared.clock,
+            &shared.tasks,
+            Arc::clone(&metrics),
+            shared.identity.clone(),
+        );
         let snapshot =
             Arc::new(Snapshot::new(config, Secrets::default(), None, &shared.connector, &shared.metrics));
         sessions.configure(&snapshot.targets);

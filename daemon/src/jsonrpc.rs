@@ -2,6 +2,7 @@
 
 pub mod envelope;
 pub mod reply;
+pub mod span;
 pub mod sse;
 
 pub use envelope::{Invalid, Kind, Message, Params};

@@ -2,13 +2,19 @@
 //!
 //! `receive → parse envelope → authenticate → find session → route → forward → relay`
 
-mod call;
+mod batch;
 mod cors;
 mod delete;
+mod destination;
+mod forward;
 mod get;
 mod initialize;
 mod list;
+mod logging;
+mod notify;
 mod post;
+mod resume;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -19,6 +25,7 @@ use http::{
     request::Parts,
 };
 use hyper::body::Incoming;
+use mooring_crds::config::{SessionMode, Streaming};
 use tokio::time::Instant;
 
 use crate::{
@@ -29,7 +36,7 @@ use crate::{
     gateway::Gateway,
     jsonrpc::reply,
     relay::json_response,
-    session::Session,
+    session::{Session, ephemeral::Ephemeral, record::Principal},
     target::{PROTOCOL_VERSION, SESSION_ID},
     version::Version,
 };
@@ -53,6 +60,7 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Respo
         started: Instant::now(),
         method: method_label(head.method.as_str()),
         session: None,
+        ephemeral: None,
         target: None,
         status: None,
         fault: None,
@@ -86,7 +94,7 @@ async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answ
         Method::DELETE => delete::delete(context).await,
         // Without credentials: a browser sends none with a preflight (case 021).
         Method::OPTIONS => Ok(cors::preflight(origin)),
-        _ => Ok(method_not_allowed()),
+        _ => Ok(method_not_allowed(context)),
     }
 }
 
@@ -94,6 +102,9 @@ impl Context<'_> {
     /// Finds the session that the request names, and holds it to the version that it says it speaks.
     async fn session(&mut self) -> Result<Arc<Session>, Fault> {
         let principal = self.gateway.authenticate(&self.snapshot);
+        if self.snapshot.config.session.mode == SessionMode::Stateless {
+            return self.ephemeral(principal);
+        }
         let header = self.head.headers.get_all(SESSION_ID).iter().next().is_some();
         let id = if header {
             Some(edge::single(&self.head.headers, &SESSION_ID).unwrap_or_default())
@@ -103,6 +114,19 @@ impl Context<'_> {
         let session = self.gateway.sessions.find(id, &principal).await?;
         self.account.session = Some(session.key);
         check_version(&self.head.headers)?;
+        Ok(session)
+    }
+}
+
+impl Context<'_> {
+    /// The session of this one request: nothing of it is stored, and it ends with the answer.
+    fn ephemeral(&mut self, principal: Principal) -> Result<Arc<Session>, Fault> {
+        check_version(&self.head.headers)?;
+        let version = edge::single(&self.head.headers, &PROTOCOL_VERSION).and_then(Version::parse);
+        // What a client without the header speaks (2025-11-25, transports, protocol version header).
+        let version = version.unwrap_or(Version::V2025_03_26);
+        let session = self.gateway.sessions.ephemeral(principal, version)?;
+        self.account.ephemeral = Some(Ephemeral::new(&self.gateway.sessions, &session));
         Ok(session)
     }
 }
@@ -135,9 +159,15 @@ fn accepted() -> Response<Answer> {
     response
 }
 
-fn method_not_allowed() -> Response<Answer> {
+fn method_not_allowed(context: &Context<'_>) -> Response<Answer> {
+    let config = &context.snapshot.config;
+    let allowed = match (config.session.mode, config.streaming) {
+        (SessionMode::Stateful, Streaming::Enabled) => "GET, POST, DELETE, OPTIONS",
+        (SessionMode::Stateful, Streaming::Disabled) => "POST, DELETE, OPTIONS",
+        (SessionMode::Stateless, Streaming::Enabled | Streaming::Disabled) => "POST, OPTIONS",
+    };
     let mut response = Response::new(Answer::empty());
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }

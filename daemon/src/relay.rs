@@ -1,25 +1,43 @@
 //! Forwards a request to a target session and relays the answer: bytes as they come, every wait bounded, and never
 //! an end without an answer or an error for the request (DESIGN §3.8).
 
-pub mod events;
-pub mod json;
+mod attached;
+mod client_stream;
+mod events;
+mod json;
+pub mod judge;
+pub mod limits;
+pub mod pause;
 pub mod progress;
+mod source;
 mod turn;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Response, header};
+use mooring_crds::config::OnSessionLoss;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
+use self::{
+    client_stream::ClientStream,
+    events::Events,
+    limits::CallLimits,
+    pause::{Clock, Pause},
+    source::Source,
+};
 use crate::{
     body::{Answer as Body, Late},
     edge::Accepts,
     fault::{Fault, TargetFailure},
     jsonrpc::{Kind, Message, envelope::same_id, reply},
     receive::Share,
-    session::{calls::Call, table::Sessions, targets::TargetSession},
+    session::{asking::Way, calls::Call, table::Sessions, targets::TargetSession, task_ids},
     target::{
         OnBehalf,
         body::Outgoing,
@@ -53,6 +71,14 @@ pub struct Forward {
     pub late: Late,
     /// The token by which the client wants to hear of progress, where it does.
     pub token: Option<Box<str>>,
+    /// How long it may take.
+    pub limits: CallLimits,
+    /// Its clock, which stands while the client is asked something.
+    pub pause: Arc<Pause>,
+    /// Fires when it is over; made when something depends on that.
+    pub over: OnceLock<CancellationToken>,
+    /// Whether its answer speaks of tasks, whose ids are shown as ours.
+    pub tasks: bool,
 }
 
 /// What is sent to the target, and its share of the budget until the target has it.
@@ -70,7 +96,8 @@ pub(crate) type Pending = BoxFuture<'static, Result<Answer, NoAnswer>>;
 enum Head {
     Answer(Result<Answer, NoAnswer>),
     Ended(Fault),
-    Silent,
+    /// It becomes a stream: the target is silent, or asks the client something on another one.
+    Stream,
     TooLate,
 }
 
@@ -94,50 +121,107 @@ pub async fn relay(
         Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
         Accepts::Json => deadline,
     };
+    let asked = asked(&forward, accepts);
     let head = tokio::select! {
         biased;
         // First: a call that has ended already is not sent.
         ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
         head = timeout_at(silence, &mut pending) => match head {
             Ok(answer) => Head::Answer(answer),
-            Err(_) if silence < deadline => Head::Silent,
+            Err(_) if silence < deadline => Head::Stream,
             Err(_) => Head::TooLate,
         },
+        () = asked => Head::Stream,
     };
     match head {
         Head::Answer(Ok(answer)) => match (answer.events, accepts) {
             (false, _) => json::relay(forward, answer).await,
-            (true, Accepts::JsonOrStream) => Ok(events::relay(forward, answer)),
-            (true, Accepts::Json) => events::collect(forward, answer).await,
+            (true, Accepts::JsonOrStream) => {
+                Ok(attached::respond(events(forward, Source::Body(answer.body))))
+            }
+            (true, Accepts::Json) => {
+                let events = Events::new(forward, ClientStream::none(), Source::Body(answer.body));
+                events.collect().await.map(|answer| json_response(Body::whole(answer)))
+            }
         },
-        Head::Answer(Err(none)) => forward.refusal(none).await.map(|error| json_response(Body::whole(error))),
-        Head::Ended(fault) => Err(fault),
-        Head::Silent => Ok(events::relay_pending(forward, pending)),
-        Head::TooLate => Err(forward.too_late()),
+        Head::Answer(Err(none)) => {
+            let error = forward.refusal(none).await?;
+            forward.call.answered();
+            Ok(json_response(Body::whole(error)))
+        }
+        Head::Ended(fault) => {
+            forward.call.answered();
+            Err(fault)
+        }
+        Head::Stream => Ok(attached::respond(events(forward, Source::Head(pending)))),
+        Head::TooLate => {
+            forward.call.answered();
+            Err(forward.too_late())
+        }
     }
+}
+
+fn events(forward: Forward, source: Source) -> Events {
+    let client = ClientStream::open(&forward.sessions, forward.call.session(), forward.call.id());
+    Events::new(forward, client, source)
+}
+
+/// Returns when another stream of the target's has something for this call; never, where that cannot be.
+fn asked(forward: &Forward, accepts: Accepts) -> impl Future<Output = ()> + use<> {
+    let session = forward.call.session();
+    let deliveries = match accepts {
+        Accepts::JsonOrStream if session.answers_requests => Some(session.calls.deliveries()),
+        Accepts::JsonOrStream | Accepts::Json => None,
+    };
+    events::delivered(deliveries)
 }
 
 impl Forward {
     /// Until when the target may be silent, if it was last heard of at `heard`.
     pub(crate) fn deadline(&self, heard: Instant) -> Instant {
-        let config = &self.open.target.config;
-        let silent = heard + Duration::from_secs(config.timeouts.request_seconds.into());
-        silent.min(self.started + Duration::from_secs(config.timeouts.maximum_seconds.into()))
+        let maximum = self.started + self.limits.maximum;
+        match self.pause.clock() {
+            Clock::Stands => maximum,
+            Clock::Runs(resumed) => {
+                let heard = resumed.map_or(heard, |resumed| resumed.max(heard));
+                maximum.min(heard + self.limits.silent)
+            }
+        }
+    }
+
+    /// How a request of the target's reaches the client on this call's stream.
+    pub(crate) fn way(&self) -> Way {
+        let over = self.over.get_or_init(CancellationToken::new).clone();
+        Way::Call { pause: Arc::clone(&self.pause), over }
+    }
+
+    /// A message of the target, as the client is to read it.
+    pub(crate) fn exposed(&self, json: &Bytes) -> Bytes {
+        if self.tasks { task_ids::expose(json, self.open.target.alias()) } else { json.clone() }
+    }
+
+    /// Tells the target that nobody will come back for the answer.
+    pub(crate) fn abandoned(&self) -> Fault {
+        let notice = reply::cancelled(self.call.id(), "nobody waits for the answer any more");
+        let open = Arc::clone(&self.open);
+        self.sessions.spawn(async move { open.notify(notice).await });
+        Fault::Cancelled
     }
 
     /// Tells the target that nobody waits any more, and says what the client is told.
     pub(crate) fn too_late(&self) -> Fault {
-        let config = &self.open.target.config;
-        let waited = self.started.elapsed().as_secs();
-        let bound = if waited >= config.timeouts.maximum_seconds.into() {
-            config.timeouts.maximum_seconds
+        let bound = if self.started.elapsed() >= self.limits.maximum {
+            self.limits.maximum
         } else {
-            config.timeouts.request_seconds
+            self.limits.silent
         };
         let notice = reply::cancelled(self.call.id(), "no answer in time");
         let open = Arc::clone(&self.open);
         self.sessions.spawn(async move { open.notify(notice).await });
-        exchange::fault(&self.open.target, TargetFailure::Timeout(bound))
+        exchange::fault(
+            &self.open.target,
+            TargetFailure::Timeout(u32::try_from(bound.as_secs()).unwrap_or(u32::MAX)),
+        )
     }
 
     /// The JSON-RPC error that is the request's answer whatever the HTTP status was, or what the client is told.
@@ -165,7 +249,12 @@ impl Forward {
 
     /// Notes that the target forgot the session.
     pub(crate) async fn lost(&self) -> Fault {
-        self.sessions.target_session_lost(self.call.session(), &self.open).await;
+        let session = self.call.session();
+        match self.open.target.config.on_session_loss {
+            OnSessionLoss::Fail => self.sessions.target_session_lost(session, &self.open).await,
+            // The next use begins a new one.
+            OnSessionLoss::Reinitialize => self.sessions.target_session_gone(session, &self.open).await,
+        }
         Fault::TargetSessionLost { target: self.open.target.alias().to_owned() }
     }
 
@@ -178,6 +267,9 @@ impl Forward {
 impl Drop for Forward {
     fn drop(&mut self) {
         self.open.target.metrics.call(self.started.elapsed());
+        if let Some(over) = self.over.get() {
+            over.cancel();
+        }
     }
 }
 
@@ -203,8 +295,7 @@ pub fn event_response(body: Body) -> Response<Body> {
     response
 }
 
-/// The event that refuses the request of this id on a stream that is open already.
-pub(crate) fn fault_event(id: &[u8], fault: &Fault) -> Bytes {
-    let error = reply::error(Some(id), fault.code(), &fault.message(), fault.data().as_ref());
-    crate::jsonrpc::sse::message(&error)
+/// The error that refuses the request of this id on a stream that is open already.
+fn fault_json(id: &[u8], fault: &Fault) -> Bytes {
+    reply::error(Some(id), fault.code(), &fault.message(), fault.data().as_ref())
 }

@@ -17,6 +17,8 @@ use crate::{
     listener::{self, Routes},
     metrics::Metrics,
     receive::Budget,
+    seal::NoSeal,
+    session::table::Identity,
     target::{address::Rules, connect::Connector},
 };
 
@@ -46,6 +48,9 @@ pub enum Error {
     /// The TLS library.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
+    /// Randomness.
+    #[error(transparent)]
+    Seal(#[from] NoSeal),
     /// A signal handler.
     #[error("signals: {0}")]
     Signals(#[source] std::io::Error),
@@ -135,6 +140,7 @@ impl Process {
             metrics,
             connector: Connector::new(rules)?,
             budget: Budget::new(common.memory_limit / 4),
+            identity: Identity::new()?,
             store_bytes: usize::try_from(common.memory_limit / 4).unwrap_or(usize::MAX),
         };
         Ok(Self { shared, readiness, termination })

@@ -35,7 +35,7 @@ impl Seal {
     pub fn seal(&self, context: &[u8], plain: &[u8]) -> Result<String, NoSeal> {
         let mut sealed = plain.to_vec();
         let nonce = self.0.seal_in_place_append_tag(Aad::from(context), &mut sealed).map_err(|_| NoSeal)?;
-        let all = [nonce.as_ref(), &sealed].concat();
+        let all = [&nonce.as_ref()[..], &sealed].concat();
         Ok(URL_SAFE_NO_PAD.encode(all))
     }
 

@@ -1,17 +1,28 @@
 //! A session as this replica holds it: the record, its ties to targets, what is in flight, its stream.
 
+pub mod amend;
+pub mod asking;
+pub mod asks;
 pub mod calls;
+pub mod channel;
 pub mod end;
+pub mod ephemeral;
+pub mod event_id;
 pub mod id;
+pub mod listen;
+pub mod outbox;
+pub mod posts;
 pub mod reaper;
 pub mod record;
 pub mod state;
 pub mod table;
+pub mod target_session;
 pub mod targets;
+pub mod task_ids;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
 };
 
 use mooring_runtime::Timestamp;
@@ -21,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     calls::Calls,
+    channel::Channel,
     end::{Claim, Ended},
     id::Key,
     record::{Principal, Record},
@@ -44,6 +56,10 @@ pub struct Session {
     pub version: Version,
     /// Its absolute end.
     pub expires: Timestamp,
+    /// Whether it is of one request only and nothing of it is stored (`session.mode: Stateless`).
+    pub ephemeral: bool,
+    /// Whether the client announced that it answers any request of a target's.
+    pub answers_requests: bool,
     /// What is in flight.
     pub calls: Calls,
     /// Fires when it has ended.
@@ -51,7 +67,8 @@ pub struct Session {
     /// The catalogue's generation that the client has seen, listed or been told of.
     pub seen: AtomicU64,
     ties: Mutex<Ties>,
-    stream: Mutex<Option<CancellationToken>>,
+    channel: OnceLock<Box<Channel>>,
+    initialized: AtomicBool,
     last_used: AtomicI64,
     ending: Mutex<Option<Ended>>,
     reason: OnceLock<EndReason>,
@@ -73,12 +90,15 @@ impl Session {
             key,
             principal: record.principal.clone(),
             version: record.version,
+            answers_requests: record.capabilities.answer_anything(),
             expires: record.expires,
+            ephemeral: false,
             calls: Calls::default(),
             ended: CancellationToken::new(),
             seen: AtomicU64::new(seen),
             ties: Mutex::new(Ties { record, revision, slots: Slots::default() }),
-            stream: Mutex::new(None),
+            channel: OnceLock::new(),
+            initialized: AtomicBool::new(false),
             last_used: AtomicI64::new(now.0),
             ending: Mutex::default(),
             reason: OnceLock::new(),
@@ -130,14 +150,34 @@ impl Session {
         same
     }
 
-    /// Makes a new GET stream the one that gets the messages; the stream before it ends.
-    #[must_use]
-    pub fn take_stream(&self) -> CancellationToken {
-        let token = self.ended.child_token();
-        if let Some(older) = self.stream.lock().replace(token.clone()) {
-            older.cancel();
+    /// What goes to the client beside answers.
+    pub fn channel(&self) -> &Channel {
+        let channel = self.channel.get_or_init(|| Box::new(Channel::new(false)));
+        // Looked at behind the entry: who sets the flag looks for the channel behind it.
+        if self.initialized.load(Ordering::SeqCst) {
+            channel.initialized.send_if_modified(|known| !std::mem::replace(known, true));
         }
-        token
+        channel
+    }
+
+    /// The same, where it was needed already.
+    pub fn known_channel(&self) -> Option<&Channel> {
+        self.channel.get().map(|channel| &**channel)
+    }
+
+    /// Notes that the client has sent `notifications/initialized`: from now on targets may ask it.
+    pub fn initialized(&self) {
+        self.initialized.store(true, Ordering::SeqCst);
+        // Whoever makes the channel now reads the flag, or is found here.
+        if let Some(channel) = self.channel.get() {
+            channel.initialized.send_replace(true);
+        }
+    }
+
+    /// Whether anything that a target says outside of calls would reach the client: it listens, or it announced that it
+    /// answers requests.
+    pub fn wants_word(&self) -> bool {
+        self.answers_requests || self.known_channel().is_some_and(|channel| *channel.listening.borrow())
     }
 
     /// Claims the right to end it, where nobody else has it.

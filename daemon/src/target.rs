@@ -33,6 +33,8 @@ use crate::{fault::TargetFailure, metrics::TargetMetrics, version::Version};
 
 /// `Mcp-Session-Id`.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// `Last-Event-ID`.
+pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// `MCP-Protocol-Version`.
 pub const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -160,12 +162,19 @@ impl Target {
         self.send(request).await
     }
 
-    /// Opens the GET stream of a session. The caller bounds the wait.
+    /// Opens the GET stream of a session, behind `last_event` where there is one. The caller bounds the wait.
     ///
     /// # Errors
     /// As [`Self::post`].
-    pub async fn get(&self, wire: &Wire) -> Result<Response<Incoming>, TargetFailure> {
+    pub async fn get(
+        &self,
+        wire: &Wire,
+        last_event: Option<&Bytes>,
+    ) -> Result<Response<Incoming>, TargetFailure> {
         let mut request = self.request(Method::GET, wire, Outgoing::default());
+        if let Some(id) = last_event.and_then(|id| HeaderValue::from_bytes(id).ok()) {
+            request.headers_mut().insert(LAST_EVENT_ID, id);
+        }
         request.headers_mut().insert(ACCEPT, EVENTS);
         self.send(request).await
     }

@@ -52,6 +52,7 @@ pub(crate) fn shared() -> crate::gateway::Shared {
         metrics: crate::metrics::Metrics::new().unwrap(),
         connector: crate::target::connect::Connector::new(rules).unwrap(),
         budget: crate::receive::Budget::new(1 << 20),
+        identity: crate::session::table::Identity::new().unwrap(),
         store_bytes: 1 << 20,
     }
 }
@@ -74,6 +75,12 @@ pub(crate) fn target(alias: &str) -> std::sync::Arc<crate::target::Target> {
     let connector = crate::target::connect::Connector::new(rules).unwrap();
     let metrics = crate::metrics::Metrics::new().unwrap().target("tools", alias);
     crate::target::Target::new(target_config(alias), &connector, metrics).unwrap()
+}
+
+/// A session at such a target.
+pub(crate) fn target_session(alias: &str) -> std::sync::Arc<crate::session::targets::TargetSession> {
+    let wire = crate::target::Wire { id: None, version: Some(LATEST), of: std::sync::Arc::default() };
+    std::sync::Arc::new(crate::session::targets::TargetSession::new(&target(alias), wire))
 }
 
 /// A router with prefixes.

@@ -183,7 +183,7 @@ async fn open(
     if !established.capabilities.flag("tools", "listChanged") {
         return Ok(None);
     }
-    let opening = timeout(target.connect_bound(), stream::open(target, &established.wire));
+    let opening = timeout(target.connect_bound(), stream::open(target, &established.wire, None));
     match stop.run_until_cancelled(opening).await {
         None => Err(Over::Stopped),
         // Without a stream the list is only as fresh as its age; that is no reason to do without the target.

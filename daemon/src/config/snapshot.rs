@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use mooring_crds::config::GatewayConfig;
+use mooring_crds::config::{GatewayConfig, SessionMode, Streaming};
 
 use crate::{
     config::secrets::Secrets,
+    edge::Accepts,
     metrics::Metrics,
     route::Router,
     target::{Target, connect::Connector},
@@ -50,5 +51,18 @@ impl Snapshot {
         }
         let router = Router::new(config.naming.clone(), targets.iter().map(|target| target.alias()));
         Self { config, secrets, targets, router }
+    }
+
+    /// Whether answers may be event streams.
+    pub fn streams(&self) -> bool {
+        self.config.streaming == Streaming::Enabled && self.config.session.mode == SessionMode::Stateful
+    }
+
+    /// What a client that takes `accepts` is answered with.
+    pub fn streaming(&self, accepts: Accepts) -> Accepts {
+        match self.config.streaming {
+            Streaming::Enabled => accepts,
+            Streaming::Disabled => Accepts::Json,
+        }
     }
 }

@@ -19,6 +19,10 @@ pub struct Event {
     pub data: Bytes,
     /// The event as it came, its final blank line included.
     pub bytes: Bytes,
+    /// Its `id` field, where it has one.
+    pub id: Option<Bytes>,
+    /// Its `retry` field, in milliseconds, where it has one.
+    pub retry: Option<u64>,
     /// It has nothing but `data` and `event: message` fields, so that `bytes` may be passed on as they are.
     pub plain: bool,
 }
@@ -95,7 +99,9 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
 
 impl Event {
     fn read(bytes: Bytes) -> Self {
-        let mut plain = true;
+        // A blank line in front would end whatever is written before it.
+        let mut plain = !matches!(bytes.first(), Some(b'\n' | b'\r'));
+        let (mut id, mut retry) = (None, None);
         let mut parts: Vec<Bytes> = Vec::with_capacity(1);
         for line in bytes.split(|byte| matches!(byte, b'\n' | b'\r')) {
             if line.is_empty() {
@@ -108,6 +114,14 @@ impl Event {
             match field {
                 b"data" => parts.push(bytes.slice_ref(value)),
                 b"event" => plain &= value == b"message",
+                b"id" => {
+                    plain = false;
+                    id = Some(bytes.slice_ref(value)).filter(|id| !id.contains(&0));
+                }
+                b"retry" => {
+                    plain = false;
+                    retry = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+                }
                 _ => plain = false,
             }
         }
@@ -117,7 +131,7 @@ impl Event {
             many => Bytes::from(many.join(b"\n".as_ref())),
         };
         plain &= !data.is_empty();
-        Self { data, bytes, plain }
+        Self { data, bytes, id, retry, plain }
     }
 
     /// The event for a client: as it came where it is plain, else without the target's ids and retry times, which
@@ -138,6 +152,15 @@ pub fn message(json: &[u8]) -> Bytes {
     }
     out.push(b'\n');
     Bytes::from(out)
+}
+
+/// Writes the id field of an event: the stream's name, and the message's number on it.
+pub fn write_id(into: &mut Vec<u8>, stream: &str, message: u64) {
+    into.extend_from_slice(b"id: ");
+    into.extend_from_slice(stream.as_bytes());
+    into.push(b'.');
+    into.extend_from_slice(message.to_string().as_bytes());
+    into.push(b'\n');
 }
 
 /// A comment that keeps proxies from cutting a silent stream.

@@ -1,4 +1,5 @@
-//! GET: the stream on which the client hears of changes. No resumption yet, so its events carry no ids.
+//! GET: the stream on which the client hears of what belongs to no request of its own, and on which it takes up a stream
+//! that it lost (2025-11-25, transports, listening and resumability).
 
 use std::{
     io,
@@ -12,24 +13,34 @@ use mooring_runtime::Tasks;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Context;
+use super::{Context, method_not_allowed, resume};
 use crate::{
     body::Answer,
     edge,
     fault::Fault,
     jsonrpc::{reply, sse},
     relay::{SILENCE, event_response},
-    session::Session,
+    session::{
+        Session,
+        event_id::{Position, STANDALONE},
+    },
+    target::LAST_EVENT_ID,
+    version::Version,
 };
 
-/// An open stream. Its queue is one number: the generation that the client was last told of. Changes that come while
-/// a write is under way are one change, and none is lost.
-struct Changes {
+/// An open stream. Of changes of lists it keeps one number: the generation that the client was last told of. Changes
+/// that come while a write is under way are one change, and none is lost.
+struct Listening {
     session: Arc<Session>,
     generations: watch::Receiver<u64>,
+    messages: watch::Receiver<u64>,
     /// Fires when the session ends, or when a newer stream takes its place.
     over: CancellationToken,
     tasks: Tasks,
+    /// What the ids of its events begin with; none in versions that know no ids.
+    name: Option<String>,
+    /// The last message that was written.
+    written: u64,
     /// The generation that was last told on this stream. What the session has seen grows by its lists alone: a
     /// notification that was written may never have been read.
     told: u64,
@@ -37,48 +48,110 @@ struct Changes {
 }
 
 pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
+    if !context.snapshot.streams() {
+        return Ok(method_not_allowed(context));
+    }
     edge::check_accept(&context.head.method, &context.head.headers)?;
     let session = context.session().await?;
-    let changes = Changes {
+    let sessions = &context.gateway.sessions;
+    let last = edge::single(&context.head.headers, &LAST_EVENT_ID);
+    let last = last.and_then(|text| Position::read(text, &sessions.seal, session.key));
+    let here = |position: &Position| position.stream.replica == sessions.replica;
+    let behind = match last {
+        Some(position) if position.stream.number != STANDALONE => {
+            return Ok(resume::post(context, &session, &position));
+        }
+        // A stream of a process that is gone, or an id that is none of ours, starts afresh.
+        Some(position) if here(&position) => position.message,
+        Some(_) | None => session.known_channel().map_or(0, |channel| channel.outbox.newest()),
+    };
+    let channel = session.channel();
+    let name = match session.version {
+        Version::V2024_11_05 => None,
+        Version::V2025_03_26 | Version::V2025_06_18 | Version::V2025_11_25 => {
+            channel.stream_name(sessions.replica, &sessions.seal, session.key).ok().map(str::to_owned)
+        }
+    };
+    let listening = Listening {
         generations: context.gateway.view(session.version).generations(),
-        over: session.take_stream(),
-        session,
+        messages: channel.outbox.follow(),
+        over: channel.take_stream(&session.ended),
+        name,
+        written: behind,
         tasks: context.gateway.shared.tasks.clone(),
         told: 0,
         begun: false,
+        session: Arc::clone(&session),
     };
-    let chunks = stream::unfold(changes, |mut changes| async {
-        let chunk = changes.next().await?;
-        Some((Ok::<_, io::Error>(chunk), changes))
+    // What targets say outside of calls has somewhere to go from now on.
+    sessions.listen_to_all(&session, &context.snapshot.targets);
+    let chunks = stream::unfold(listening, |mut listening| async {
+        let chunk = listening.next().await?;
+        Some((Ok::<_, io::Error>(chunk), listening))
     });
     Ok(event_response(Answer::chunks(Box::pin(chunks), None)))
 }
 
-impl Changes {
+impl Listening {
     async fn next(&mut self) -> Option<Bytes> {
+        let mut write = Vec::new();
         if !self.begun {
             // At once, so that the head leaves and proxies see a stream.
             self.begun = true;
-            return Some(sse::KEEP_ALIVE);
-        }
-        let session = Arc::clone(&self.session);
-        let known = || self.told.max(session.seen.load(Ordering::Relaxed));
-        let news = self.generations.wait_for(|generation| *generation > known());
-        let news = tokio::select! {
-            biased;
-            () = self.over.cancelled() => return None,
-            // A client whose stream ends opens it again, at another replica.
-            () = self.tasks.drain.cancelled() => return None,
-            news = timeout(SILENCE, news) => news,
-        };
-        match news {
-            Ok(Ok(generation)) => {
-                self.told = *generation;
-                Some(sse::message(&reply::notification("notifications/tools/list_changed")))
+            match self.name.as_ref().filter(|_| self.session.version >= Version::V2025_11_25) {
+                Some(name) => {
+                    sse::write_id(&mut write, name, self.written);
+                    write.extend_from_slice(b"data: \n\n");
+                }
+                None => write.extend_from_slice(&sse::KEEP_ALIVE),
             }
-            // The gateway is gone.
-            Ok(Err(_)) => None,
-            Err(_) => Some(sse::KEEP_ALIVE),
         }
+        loop {
+            self.messages.mark_unchanged();
+            for (number, json) in self.session.channel().outbox.read(self.written).messages {
+                if let Some(name) = &self.name {
+                    sse::write_id(&mut write, name, number);
+                }
+                write.extend_from_slice(&sse::message(&json));
+                self.written = number;
+            }
+            if !write.is_empty() {
+                return Some(Bytes::from(write));
+            }
+            let session = Arc::clone(&self.session);
+            let known = || self.told.max(session.seen.load(Ordering::Relaxed));
+            let news = async {
+                tokio::select! {
+                    changed = self.generations.wait_for(|generation| *generation > known()) => {
+                        changed.map(|generation| Some(*generation)).map_err(drop)
+                    }
+                    said = self.messages.changed() => said.map(|()| None).map_err(drop),
+                }
+            };
+            let news = tokio::select! {
+                biased;
+                () = self.over.cancelled() => return None,
+                // A client whose stream ends opens it again, at another replica.
+                () = self.tasks.drain.cancelled() => return None,
+                news = timeout(SILENCE, news) => news,
+            };
+            match news {
+                Ok(Ok(Some(generation))) => {
+                    self.told = generation;
+                    let changed = reply::notification("notifications/tools/list_changed");
+                    write.extend_from_slice(&sse::message(&changed));
+                }
+                Ok(Ok(None)) => {}
+                // The gateway is gone.
+                Ok(Err(())) => return None,
+                Err(_) => write.extend_from_slice(&sse::KEEP_ALIVE),
+            }
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.session.channel().leave_stream(&self.over);
     }
 }

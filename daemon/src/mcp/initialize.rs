@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderValue, Response};
+use mooring_crds::config::{SessionMode, Streaming};
 use serde_json::json;
 
 use super::Context;
@@ -27,11 +28,18 @@ pub(super) async fn initialize(
     id: &[u8],
     params: &Params,
 ) -> Result<Response<Answer>, Fault> {
-    if context.head.headers.contains_key(SESSION_ID) {
+    if context.head.headers.contains_key(SESSION_ID)
+        && context.snapshot.config.session.mode == SessionMode::Stateful
+    {
         return Err(Fault::SessionOnInitialize);
     }
     let (version, client_info, capabilities) = read(params)?;
     let config = &context.snapshot.config;
+    let capabilities = match config.streaming {
+        Streaming::Enabled => capabilities,
+        // Nothing could be asked of the client, so no target is told that it could.
+        Streaming::Disabled => capabilities.without_requests(),
+    };
     let view = context.gateway.view(version);
     let opening = Opening {
         principal: context.gateway.authenticate(&context.snapshot),
@@ -41,7 +49,10 @@ pub(super) async fn initialize(
         timeout: Duration::from_secs(config.session.timeout_seconds.into()),
         seen: view.generation(),
     };
-    let session_id = context.gateway.sessions.create(opening).await?;
+    let session_id = match config.session.mode {
+        SessionMode::Stateful => Some(context.gateway.sessions.create(opening).await?),
+        SessionMode::Stateless => None,
+    };
     let result = json!({
         "protocolVersion": version.as_str(),
         "capabilities": {"tools": {"listChanged": true}},
@@ -49,7 +60,9 @@ pub(super) async fn initialize(
     });
     let mut response = json_response(Answer::whole(reply::result(id, result.to_string().as_bytes())));
     // Hexadecimal digits are a header value.
-    if let Ok(session_id) = HeaderValue::from_str(&session_id.to_string()) {
+    if let Some(session_id) = session_id
+        && let Ok(session_id) = HeaderValue::from_str(&session_id.to_string())
+    {
         response.headers_mut().insert(SESSION_ID, session_id);
     }
     Ok(response)

@@ -1,65 +1,78 @@
-//! POST: one message from the client.
+//! POST: one message from the client, or, in sessions of 2025-03-26, a batch of them.
 
 use std::sync::Arc;
 
 use http::Response;
 use hyper::body::Incoming;
 
-use super::{Context, accepted, call, initialize, list};
+use super::{Context, accepted, batch, forward, initialize, list, logging, notify, tasks};
 use crate::{
     body::{Answer, method_label},
-    edge,
+    edge::{self, Accepts},
     fault::Fault,
-    jsonrpc::{Kind, Message, Params, reply},
-    receive::{Received, receive},
+    jsonrpc::{Invalid, Kind, Message, reply},
+    receive::{Received, Share, receive},
     relay::json_response,
     session::Session,
 };
 
 pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
     let accepts = edge::check_accept(&context.head.method, &context.head.headers)?;
+    let accepts = context.snapshot.streaming(accepts);
     edge::check_content_type(&context.head.headers)?;
     let Received { bytes, share } =
         receive(body, context.snapshot.config.limits.request_bytes, &context.gateway.shared.budget).await?;
-    let message = Message::parse(bytes)?;
+    let message = match Message::parse(bytes.clone()) {
+        Err(Invalid::Batch) => return batch::batch(context, &bytes, share).await,
+        parsed => parsed?,
+    };
+    note(context, &message);
     match &message.kind {
-        Kind::Request { id, method, params } => {
-            context.id = Some(id.clone());
-            context.account.method = method_label(method.as_str());
-            if method.as_str() == "initialize" {
-                return initialize::initialize(context, id, params).await;
-            }
-            let session = context.session().await?;
-            match method.as_str() {
-                "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
-                "tools/list" => list::tools(context, &session, id, params).await,
-                "tools/call" => call::tool(context, &session, &message, share, accepts).await,
-                _ => Err(Fault::MethodNotFound),
-            }
+        Kind::Request { id, method, params } if method.as_str() == "initialize" => {
+            initialize::initialize(context, id, params).await
         }
-        Kind::Notification { method, params } => {
-            context.account.method = method_label(method.as_str());
+        Kind::Request { .. } | Kind::Notification { .. } | Kind::Response { .. } => {
             let session = context.session().await?;
-            if method.as_str() == "notifications/cancelled" {
-                cancel(context, &session, &message, params);
-            }
-            Ok(accepted())
-        }
-        // Nothing is asked of clients yet, so this answers nothing; it is taken as SDK servers take it.
-        Kind::Response { .. } => {
-            context.session().await?;
-            Ok(accepted())
+            message_in(context, &session, &message, share, accepts).await
         }
     }
 }
 
-/// Ends the request and tells its target, and no other, at once (case 030). The target session belongs to this
-/// session alone, so the target knows the request by the client's id and the message passes as it came.
-fn cancel(context: &Context<'_>, session: &Arc<Session>, message: &Message, params: &Params) {
-    let Some(id) = &params.request_id else { return };
-    let Some(target) = session.calls.cancel(id) else { return };
-    if let Some(open) = session.open_target(&target) {
-        let message = message.bytes.clone();
-        context.gateway.sessions.spawn(async move { open.notify(message).await });
+/// Notes what a refusal and the account need of a message.
+pub(super) fn note(context: &mut Context<'_>, message: &Message) {
+    match &message.kind {
+        Kind::Request { id, method, .. } => {
+            context.id = Some(id.clone());
+            context.account.method = method_label(method.as_str());
+        }
+        Kind::Notification { method, .. } => context.account.method = method_label(method.as_str()),
+        Kind::Response { .. } => {}
+    }
+}
+
+/// Answers one message of a session.
+pub(super) async fn message_in(
+    context: &mut Context<'_>,
+    session: &Arc<Session>,
+    message: &Message,
+    share: Share,
+    accepts: Accepts,
+) -> Result<Response<Answer>, Fault> {
+    match &message.kind {
+        Kind::Request { id, method, params } => match method.as_str() {
+            "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
+            "tools/list" => list::tools(context, session, id, params).await,
+            "tasks/list" => tasks::list(context, session, id).await,
+            "logging/setLevel" => logging::set_level(context, session, id, &message.bytes).await,
+            _ => forward::request(context, session, message, share, accepts).await,
+        },
+        Kind::Notification { .. } => {
+            notify::notification(context, session, message, share);
+            Ok(accepted())
+        }
+        Kind::Response { .. } => {
+            context.gateway.sessions.answered(session, message, share)?;
+            Ok(accepted())
+        }
     }
 }

@@ -1,218 +1,206 @@
-//! Relays an event stream: events as they come, those that are ready together in one write. What a target asks on the
-//! stream is answered here; its event ids stay on its side.
+//! Relays an event stream: messages as they come, those that are ready together in one write. What a target asks on the
+//! stream is asked of the client there; its event ids stay on its side.
 
 use std::{io, sync::Arc};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{FutureExt, stream};
-use http::Response;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use tokio::time::{Instant, timeout_at};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 
-use super::{Forward, Pending, SILENCE, event_response, fault_event, json_response, progress, turn::turn};
+use super::{
+    Forward, SILENCE,
+    client_stream::ClientStream,
+    fault_json,
+    judge::{Verdict, judge},
+    source::{More, Resume, Source},
+    turn::turn,
+};
 use crate::{
-    body::Answer as Body,
     fault::Fault,
-    jsonrpc::{
-        Kind, Message,
-        envelope::same_id,
-        sse::{Event, KEEP_ALIVE, Splitter, message},
-    },
-    session::{table::Sessions, targets::TargetSession},
-    target::{
-        exchange::{Answer, NoAnswer},
-        stream::answer_request,
-    },
+    jsonrpc::sse::{Event, KEEP_ALIVE, Splitter},
+    session::asking::Way,
 };
 
 /// The largest event that is relayed.
 const EVENT_BYTES: usize = 16 << 20;
-/// The largest JSON answer that is relayed as an event, since its stream was opened before it came.
-const LATE_BYTES: usize = 8 << 20;
 /// Events that are ready together leave in one write, up to this size.
 const WRITE_BYTES: usize = 64 << 10;
 
 /// A stream under way.
-struct Events {
-    forward: Forward,
+pub(super) struct Events {
+    pub(super) forward: Forward,
+    pub(super) client: ClientStream,
     source: Source,
     splitter: Splitter,
+    resume: Resume,
     /// When the target last showed progress.
     progress: Instant,
     /// When the client was last sent anything. Frames of the target that are not relayed do not count.
     written: Instant,
+    begun: bool,
+    /// What other streams of the target hand to this call.
+    deliveries: Option<watch::Receiver<u64>>,
 }
 
-enum Source {
-    /// The head of the answer has not come yet.
-    Head(Pending),
-    Body(Incoming),
-    /// A JSON answer that came after the stream was opened, as far as it was read.
-    Json(Incoming, BytesMut),
-    Ended,
-}
-
-/// What an event means for the relay.
-enum Verdict {
-    Relay,
-    /// Relay it; it shows progress.
-    Progress,
-    /// Relay it; it is the answer.
-    Answer,
-    /// Do not relay it: the target asks us.
-    Ask {
-        id: Bytes,
-        method: String,
-    },
-    /// Do not relay it.
-    Drop,
+/// What comes next for the client.
+pub(super) enum Next {
+    /// This is written.
+    Write(Bytes),
+    /// This is written, and then the client is to come back for the rest.
+    Rest(Bytes),
+    /// Another connection has the stream now.
+    Taken,
+    /// The stream has ended with its answer.
+    End,
 }
 
 enum Step {
     Data(Bytes),
+    /// A whole message that did not come as an event.
+    Message(Bytes),
+    Delivered,
     Silence,
+    Taken,
     End,
 }
 
-/// Relays a stream whose head has come.
-pub(super) fn relay(forward: Forward, answer: Answer) -> Response<Body> {
-    stream_of(Events::new(forward, Source::Body(answer.body)))
-}
-
-/// Relays what is still to come as a stream.
-pub(super) fn relay_pending(forward: Forward, pending: Pending) -> Response<Body> {
-    stream_of(Events::new(forward, Source::Head(pending)))
-}
-
-/// Reads a stream to its answer, for a client that takes JSON only.
-pub(super) async fn collect(forward: Forward, answer: Answer) -> Result<Response<Body>, Fault> {
-    let mut events = Events::new(forward, Source::Body(answer.body));
-    loop {
-        while let Some(event) = events.splitter.next_event() {
-            match judge(&event, &events.forward) {
-                Verdict::Answer => {
-                    return Ok(json_response(Body::whole(events.forward.settle(event.data).await?)));
-                }
-                Verdict::Progress => events.progress = Instant::now(),
-                Verdict::Ask { id, method } => {
-                    let (open, sessions) =
-                        (Arc::clone(&events.forward.open), Arc::clone(&events.forward.sessions));
-                    attend(open, sessions, id, method).await;
-                }
-                Verdict::Relay | Verdict::Drop => {}
-            }
-        }
-        match events.step().await? {
-            Step::Data(data) => events.take(&data)?,
-            Step::Silence => {}
-            Step::End => return Err(events.forward.failed("an event stream that ends without an answer")),
-        }
-    }
-}
-
-fn stream_of(events: Events) -> Response<Body> {
-    let late = Arc::clone(&events.forward.late);
-    let chunks = stream::unfold(events, |mut events| async {
-        let chunk = events.next().await?;
-        Some((Ok::<_, io::Error>(chunk), events))
-    });
-    event_response(Body::chunks(Box::pin(chunks), None).failing(late))
-}
-
-fn judge(event: &Event, Forward { call, token, .. }: &Forward) -> Verdict {
-    if event.data.is_empty() {
-        return Verdict::Drop;
-    }
-    let id = call.id();
-    match Message::parse(event.data.clone()).map(|message| message.kind) {
-        Ok(Kind::Response { id: of }) if same_id(&of, id) => Verdict::Answer,
-        // An answer to nothing that was asked on this stream: clients break off at it.
-        Ok(Kind::Response { .. }) | Err(_) => Verdict::Drop,
-        Ok(Kind::Request { id, method, .. }) => Verdict::Ask { id, method: method.as_str().to_owned() },
-        Ok(Kind::Notification { method, params }) if method.as_str() == "notifications/progress" => {
-            let of_this = progress::reports_on(params.progress_token.as_deref(), token.as_deref());
-            // Clients break off at progress that they did not ask for (case 028).
-            if of_this { Verdict::Progress } else { Verdict::Drop }
-        }
-        Ok(Kind::Notification { .. }) => Verdict::Relay,
-    }
-}
-
 impl Events {
-    fn new(forward: Forward, source: Source) -> Self {
+    pub(super) fn new(forward: Forward, client: ClientStream, source: Source) -> Self {
         let now = Instant::now();
-        Self { forward, source, splitter: Splitter::new(EVENT_BYTES), progress: now, written: now }
+        let session = forward.call.session();
+        let deliveries = session.answers_requests.then(|| session.calls.deliveries());
+        Self {
+            forward,
+            client,
+            source,
+            splitter: Splitter::new(EVENT_BYTES),
+            resume: Resume::default(),
+            progress: now,
+            written: now,
+            begun: false,
+            deliveries,
+        }
     }
 
-    /// The next write, or `None` behind the answer.
-    async fn next(&mut self) -> Option<Bytes> {
-        if matches!(self.source, Source::Ended) {
-            return None;
+    /// Whether the answer has been given.
+    pub(super) fn ended(&self) -> bool {
+        self.source.ended()
+    }
+
+    /// What comes next.
+    pub(super) async fn next(&mut self) -> Next {
+        if self.source.ended() {
+            return Next::End;
         }
         match self.next_write().await {
-            Ok(write) => {
+            Ok(next) => {
                 self.written = Instant::now();
-                Some(write)
+                next
             }
             Err(fault) => {
                 self.source = Source::Ended;
-                let event = fault_event(self.forward.call.id(), &fault);
+                self.forward.call.answered();
+                let mut write = Vec::new();
+                self.client.write(&mut write, &fault_json(self.forward.call.id(), &fault), None);
                 self.forward.late.get_or_init(|| fault);
-                Some(event)
+                Next::Write(Bytes::from(write))
             }
         }
     }
 
-    async fn next_write(&mut self) -> Result<Bytes, Fault> {
+    async fn next_write(&mut self) -> Result<Next, Fault> {
+        let mut write = Vec::new();
+        let mut first = None;
+        if !self.begun {
+            self.begun = true;
+            self.client.primer(&mut write);
+            // What is ready leaves with the head and the priming event, in one write.
+            turn().await;
+            first = self.step().now_or_never().transpose()?;
+            if first.is_none() && !write.is_empty() {
+                return Ok(Next::Write(Bytes::from(write)));
+            }
+        }
         loop {
-            match self.step().await? {
+            let step = match first.take() {
+                Some(step) => step,
+                None => self.step().await?,
+            };
+            match step {
                 Step::Data(data) => {
                     self.take(&data)?;
-                    let write = self.gather().await?;
-                    if !write.is_empty() {
-                        return Ok(write);
+                    self.gather(&mut write).await?;
+                }
+                Step::Message(json) => {
+                    self.source = Source::Ended;
+                    let json = self.forward.settle(json).await?;
+                    self.forward.call.answered();
+                    self.client.write(&mut write, &json, None);
+                }
+                Step::Delivered => {
+                    for json in self.forward.call.take_waiting() {
+                        self.client.write(&mut write, &json, None);
                     }
                 }
-                Step::Silence => return Ok(KEEP_ALIVE),
-                Step::End => return Err(self.forward.failed("an event stream that ends without an answer")),
+                Step::Silence => write.extend_from_slice(&KEEP_ALIVE),
+                Step::Taken => return Ok(Next::Taken),
+                Step::End => {
+                    let ends = || self.forward.failed("an event stream that ends without an answer");
+                    let wait = self.resume.wait().ok_or_else(ends)?;
+                    let wire = self.forward.open.wire.by(&self.forward.of);
+                    self.source = self.resume.again(&self.forward.open, wire);
+                    // As the target does it: nobody holds a connection while nothing is said.
+                    if self.client.polls() {
+                        ClientStream::ask_back(&mut write, wait);
+                        return Ok(Next::Rest(Bytes::from(write)));
+                    }
+                }
+            }
+            if !write.is_empty() {
+                return Ok(Next::Write(Bytes::from(write)));
             }
         }
     }
 
-    /// Waits for more of the stream, for silence, for the end of the call, or for its bound.
+    /// Waits for more of the stream, for silence, for the end of the call, or for its bound. Cancel-safe.
     async fn step(&mut self) -> Result<Step, Fault> {
         let deadline = self.forward.deadline(self.progress);
         let wake = deadline.min(self.written + SILENCE);
         let more = tokio::select! {
             biased;
             ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
+            () = self.client.taken_over() => return Ok(Step::Taken),
+            () = self.client.given_up() => return Err(self.forward.abandoned()),
+            () = next_delivery(&mut self.deliveries) => return Ok(Step::Delivered),
             more = timeout_at(wake, self.source.more()) => more,
         };
         match more {
-            Err(_) if wake < deadline => {
+            // Looked at anew: a request to the client may have stopped the clock meanwhile.
+            Err(_) if Instant::now() < self.forward.deadline(self.progress) => {
                 // Whether a comment is written or not: the next silence begins here, not in the past.
                 self.written = Instant::now();
                 Ok(Step::Silence)
             }
             Err(_) => Err(self.forward.too_late()),
             Ok(More::Data(data)) => Ok(Step::Data(data)),
-            Ok(More::Head(Ok(answer))) if answer.events => {
-                self.source = Source::Body(answer.body);
-                Ok(Step::Data(Bytes::new()))
-            }
             Ok(More::Head(Ok(answer))) => {
-                self.source = Source::Json(answer.body, BytesMut::new());
+                self.source = if answer.events {
+                    // What was cut in mid-event by the break comes anew.
+                    self.splitter = Splitter::new(EVENT_BYTES);
+                    Source::Body(answer.body)
+                } else {
+                    Source::Json(answer.body, bytes::BytesMut::new())
+                };
                 Ok(Step::Data(Bytes::new()))
             }
-            Ok(More::Whole(answer)) => {
-                self.source = Source::Ended;
-                Ok(Step::Data(message(&answer)))
-            }
+            Ok(More::Whole(answer)) => Ok(Step::Message(answer)),
             Ok(More::Broken) => Err(self.forward.failed("an answer that breaks off or is too large")),
             Ok(More::Head(Err(none))) => {
                 self.source = Source::Ended;
-                self.forward.refusal(none).await.map(|error| Step::Data(message(&error)))
+                self.forward.refusal(none).await.map(Step::Message)
             }
             Ok(More::End) => Ok(Step::End),
         }
@@ -220,11 +208,8 @@ impl Events {
 
     fn take(&mut self, data: &Bytes) -> Result<(), Fault> {
         self.splitter.push(data).map_err(|_| self.forward.failed("an event that is too large"))?;
-        self.account_for(self.splitter.held())
-    }
-
-    /// What is held of a large event, or of a late answer, counts against what all bodies may take.
-    fn account_for(&mut self, held: usize) -> Result<(), Fault> {
+        // What is held of a large event counts against what all bodies may take.
+        let held = self.splitter.held();
         if held > WRITE_BYTES {
             return self.forward.held.hold(held as u64);
         }
@@ -233,106 +218,130 @@ impl Events {
     }
 
     /// The whole events that were taken, and those that are ready beside them, as one write.
-    async fn gather(&mut self) -> Result<Bytes, Fault> {
-        let mut events: Vec<Bytes> = Vec::new();
+    async fn gather(&mut self, write: &mut Vec<u8>) -> Result<(), Fault> {
         let mut taken = 0;
         loop {
-            self.relayed(&mut events).await;
+            while let Some(event) = self.splitter.next_event() {
+                self.relay(&event, write).await;
+                if self.source.ended() {
+                    return Ok(());
+                }
+            }
             // Counted as taken, relayed or not: a target that floods must not keep us from looking at the clock.
-            let more = if taken < WRITE_BYTES { self.took_more().await? } else { 0 };
-            if more == 0 {
-                return Ok(match events.as_slice() {
-                    [one] => one.clone(),
-                    many => Bytes::from(many.concat()),
-                });
+            if taken >= WRITE_BYTES {
+                return Ok(());
             }
-            taken += more;
+            let Some(data) = self.source.ready().await else { return Ok(()) };
+            taken += data.len().max(1);
+            self.take(&data)?;
         }
     }
 
-    /// Takes the next chunk if it is ready; how many bytes it has. The connection hands one over each time that it
-    /// runs, so it is let run.
-    async fn took_more(&mut self) -> Result<usize, Fault> {
-        let Source::Body(body) = &mut self.source else { return Ok(0) };
-        turn().await;
-        let Some(Some(Ok(frame))) = body.frame().now_or_never() else { return Ok(0) };
-        let data = frame.into_data().unwrap_or_default();
-        self.take(&data)?;
-        Ok(data.len())
-    }
-
-    /// What the events that were taken become for the client.
-    async fn relayed(&mut self, events: &mut Vec<Bytes>) {
-        while let Some(event) = self.splitter.next_event() {
-            match judge(&event, &self.forward) {
-                Verdict::Ask { id, method } => {
-                    let (open, sessions) =
-                        (Arc::clone(&self.forward.open), Arc::clone(&self.forward.sessions));
-                    attend(open, sessions, id, method).await;
-                }
-                Verdict::Drop => {}
-                Verdict::Progress => {
-                    self.progress = Instant::now();
-                    events.push(event.relayed());
-                }
-                Verdict::Relay => events.push(event.relayed()),
-                Verdict::Answer => {
-                    // Behind the answer nothing may come (case 028).
-                    self.source = Source::Ended;
-                    let lost = self.forward.settle(event.data.clone()).await.err();
-                    events.push(lost.map_or_else(
-                        || event.relayed(),
-                        |fault| fault_event(self.forward.call.id(), &fault),
-                    ));
-                    return;
+    /// What an event becomes for the client.
+    async fn relay(&mut self, event: &Event, write: &mut Vec<u8>) {
+        self.resume.note(event.id.as_ref(), event.retry, !event.data.is_empty());
+        let token = self.forward.token.as_deref();
+        match judge(&event.data, self.forward.call.id(), token) {
+            Verdict::Ask(message) => {
+                let Forward { sessions, call, open, .. } = &self.forward;
+                let way = self.forward.way();
+                if let Some(json) = sessions.ask(call.session(), open, &message, way) {
+                    self.client.write(write, &json, None);
                 }
             }
+            Verdict::Withdraw(id) => {
+                let Forward { sessions, call, open, .. } = &self.forward;
+                sessions.withdrawn(call.session(), open, id.as_ref());
+            }
+            Verdict::Changed(method) => {
+                let Forward { sessions, call, open, .. } = &self.forward;
+                sessions.hint(call.session(), open, &method);
+            }
+            Verdict::Drop => {}
+            Verdict::Progress => {
+                self.progress = Instant::now();
+                self.client.write(write, &event.data, Some(event));
+            }
+            Verdict::Relay => self.write(write, event),
+            Verdict::Answer => {
+                // Behind the answer nothing may come (case 028).
+                self.source = Source::Ended;
+                self.forward.call.answered();
+                match self.forward.settle(event.data.clone()).await {
+                    Ok(_) => self.write(write, event),
+                    Err(fault) => {
+                        let json = fault_json(self.forward.call.id(), &fault);
+                        self.client.write(write, &json, None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn write(&self, write: &mut Vec<u8>, event: &Event) {
+        let json = self.forward.exposed(&event.data);
+        let as_it_came = json == event.data;
+        self.client.write(write, &json, as_it_came.then_some(event));
+    }
+
+    /// Reads a stream to its answer, for a client that takes JSON only.
+    pub(super) async fn collect(mut self) -> Result<Bytes, Fault> {
+        loop {
+            while let Some(event) = self.splitter.next_event() {
+                self.resume.note(event.id.as_ref(), event.retry, !event.data.is_empty());
+                let Forward { sessions, call, open, token, .. } = &self.forward;
+                match judge(&event.data, call.id(), token.as_deref()) {
+                    Verdict::Answer => {
+                        self.forward.call.answered();
+                        let answer = self.forward.settle(event.data).await?;
+                        return Ok(self.forward.exposed(&answer));
+                    }
+                    Verdict::Progress => self.progress = Instant::now(),
+                    Verdict::Ask(message) => drop(sessions.ask(call.session(), open, &message, Way::None)),
+                    Verdict::Changed(method) => sessions.hint(call.session(), open, &method),
+                    Verdict::Relay | Verdict::Withdraw(_) | Verdict::Drop => {}
+                }
+            }
+            match self.step().await? {
+                Step::Data(data) => self.take(&data)?,
+                Step::Message(answer) => return Ok(answer),
+                Step::Silence | Step::Delivered | Step::Taken => {}
+                Step::End => {
+                    let ends = || self.forward.failed("an event stream that ends without an answer");
+                    self.resume.wait().ok_or_else(ends)?;
+                    let wire = self.forward.open.wire.by(&self.forward.of);
+                    self.source = self.resume.again(&self.forward.open, wire);
+                }
+            }
         }
     }
 }
 
-/// Answers what the target asks. Beside the relay, so that it waits for nobody; a target that asks more than a few
-/// things at once waits for its answers itself.
-async fn attend(open: Arc<TargetSession>, sessions: Arc<Sessions>, id: Bytes, method: String) {
-    match open.target.answers() {
-        Some(permit) => sessions.spawn(async move {
-            answer_request(&open.target, &open.wire, &id, &method).await;
-            drop(permit);
-        }),
-        None => answer_request(&open.target, &open.wire, &id, &method).await,
+/// Returns once something is delivered to the session's calls; never, where that cannot be.
+pub(super) async fn delivered(mut deliveries: Option<watch::Receiver<u64>>) {
+    next_delivery(&mut deliveries).await;
+}
+
+async fn next_delivery(deliveries: &mut Option<watch::Receiver<u64>>) {
+    match deliveries {
+        // Its sender lives as long as the session.
+        Some(deliveries) => drop(deliveries.changed().await),
+        None => std::future::pending().await,
     }
 }
 
-enum More {
-    Head(Result<Answer, NoAnswer>),
-    Data(Bytes),
-    /// A late JSON answer, to its end.
-    Whole(Bytes),
-    /// A late JSON answer that has none.
-    Broken,
-    End,
+/// As a body's chunk.
+pub(super) type Chunk = io::Result<Bytes>;
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("id", &self.forward.call.id()).finish_non_exhaustive()
+    }
 }
 
-impl Source {
-    /// Cancel-safe: what is dropped while pending has taken nothing.
-    async fn more(&mut self) -> More {
-        match self {
-            Self::Head(pending) => More::Head(pending.await),
-            Self::Body(body) => match body.frame().await {
-                Some(Ok(frame)) => More::Data(frame.into_data().unwrap_or_default()),
-                Some(Err(_)) | None => More::End,
-            },
-            Self::Json(body, read) => loop {
-                match body.frame().await {
-                    Some(Ok(frame)) => read.extend_from_slice(&frame.into_data().unwrap_or_default()),
-                    Some(Err(_)) => return More::Broken,
-                    None => return More::Whole(read.split().freeze()),
-                }
-                if read.len() > LATE_BYTES {
-                    return More::Broken;
-                }
-            },
-            Self::Ended => More::End,
-        }
+/// The session that a stream belongs to.
+impl Events {
+    pub(super) fn session(&self) -> Arc<crate::session::Session> {
+        Arc::clone(self.forward.call.session())
     }
 }

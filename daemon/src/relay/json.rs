@@ -26,11 +26,11 @@ pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Re
     let mut read = BytesMut::new();
     while length.is_none_or(|length| length <= WHOLE as u64) && read.len() <= WHOLE {
         let Some(piece) = chunk(&mut forward, &mut answer.body).await? else {
-            return whole(&forward, read.freeze()).await;
+            return whole(&mut forward, read.freeze()).await;
         };
         if read.is_empty() && answer.body.is_end_stream() {
             // Nearly always: one piece, passed on as it is.
-            return whole(&forward, piece).await;
+            return whole(&mut forward, piece).await;
         }
         read.extend_from_slice(&piece);
     }
@@ -39,11 +39,13 @@ pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Re
 }
 
 /// An answer that is there to its end.
-async fn whole(forward: &Forward, bytes: Bytes) -> Result<Response<Body>, Fault> {
+async fn whole(forward: &mut Forward, bytes: Bytes) -> Result<Response<Body>, Fault> {
+    forward.call.answered();
     if bytes.is_empty() {
         return Err(forward.failed("an empty answer"));
     }
-    Ok(json_response(Body::whole(forward.settle(bytes).await?)))
+    let answer = forward.settle(bytes).await?;
+    Ok(json_response(Body::whole(forward.exposed(&answer))))
 }
 
 /// What was read, and then the rest as it comes.
@@ -53,7 +55,10 @@ fn rest(forward: Forward, body: Incoming, read: Bytes) -> Chunks {
         let (mut forward, mut body) = state?;
         match chunk(&mut forward, &mut body).await {
             Ok(Some(data)) => Some((Ok(data), Some((forward, body)))),
-            Ok(None) => None,
+            Ok(None) => {
+                forward.call.answered();
+                None
+            }
             // The head is gone: to break off is the only way left to say so.
             Err(fault) => {
                 let error = io::Error::other(fault.message());

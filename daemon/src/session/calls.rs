@@ -1,21 +1,48 @@
-//! Requests in flight in one session, by the client's id: no two at once with one id, and each can be ended.
+//! Requests in flight in one session, by the client's id: no two at once with one id, and each can be ended, or handed
+//! a message to deliver on its stream.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::Session;
-use crate::{fault::Fault, target::Target};
+use crate::{
+    fault::Fault,
+    relay::{pause::Pause, progress},
+    target::Target,
+};
+
+/// Messages that wait to be delivered on one call's stream.
+const MOST_WAITING: usize = 64;
+/// Calls that lost their client and can still be cancelled; the oldest are forgotten.
+const MOST_ABANDONED: usize = 16;
 
 /// The requests in flight.
 #[derive(Debug, Default)]
-pub struct Calls(Mutex<HashMap<Box<[u8]>, Entry>>);
+pub struct Calls(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    running: HashMap<Box<[u8]>, Entry>,
+    /// Whose client left before their answer: their targets still work, and may be told to stop.
+    abandoned: VecDeque<Running>,
+    /// Wakes the calls when there is something to deliver; made when it is first needed.
+    delivered: Option<watch::Sender<u64>>,
+}
 
 #[derive(Debug)]
 struct Entry {
     target: Arc<Target>,
     end: Option<oneshot::Sender<Fault>>,
+    /// Whether its answer may be a stream; if so, its clock.
+    stream: Option<Arc<Pause>>,
+    token: Option<Box<str>>,
+    waiting: Vec<Bytes>,
 }
 
 /// A request that was in flight when all were ended: what its target must be told of.
@@ -27,11 +54,25 @@ pub struct Running {
     pub target: Arc<Target>,
 }
 
+/// What a request is entered with.
+#[derive(Debug)]
+pub struct Beginning<'a> {
+    /// The client's id, raw JSON.
+    pub id: &'a [u8],
+    /// Where it goes.
+    pub target: &'a Arc<Target>,
+    /// Whether its answer may be a stream; if so, its clock.
+    pub stream: Option<Arc<Pause>>,
+    /// Its progress token, raw JSON.
+    pub token: Option<Box<str>>,
+}
+
 /// A request in flight, for as long as it is held.
 #[derive(Debug)]
 pub struct Call {
     session: Arc<Session>,
     id: Box<[u8]>,
+    answered: bool,
     /// Tells why it must end before its answer.
     pub ended: oneshot::Receiver<Fault>,
 }
@@ -39,7 +80,7 @@ pub struct Call {
 impl Calls {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0.lock().running.len()
     }
 
     /// Whether there is none.
@@ -51,7 +92,10 @@ impl Calls {
     /// no such request is in flight, or it was told already (unknown and finished ids are ignored).
     pub fn cancel(&self, id: &[u8]) -> Option<Arc<Target>> {
         let mut calls = self.0.lock();
-        let entry = calls.get_mut(id)?;
+        let Some(entry) = calls.running.get_mut(id) else {
+            let at = calls.abandoned.iter().position(|call| *call.id == *id)?;
+            return calls.abandoned.remove(at).map(|call| call.target);
+        };
         let end = entry.end.take()?;
         let target = Arc::clone(&entry.target);
         drop(calls);
@@ -63,38 +107,69 @@ impl Calls {
     /// Ends all of them, and returns those that were not ended before.
     pub fn end_all(&self, fault: &Fault) -> Vec<Running> {
         let mut calls = self.0.lock();
-        let ends = calls.iter_mut().filter_map(|(id, entry)| {
+        let ends = calls.running.iter_mut().filter_map(|(id, entry)| {
             let running = Running { id: id.clone(), target: Arc::clone(&entry.target) };
             Some((entry.end.take()?, running))
         });
-        let (ends, running): (Vec<_>, Vec<_>) = ends.unzip();
+        let (ends, mut running): (Vec<_>, Vec<_>) = ends.unzip();
+        running.extend(calls.abandoned.drain(..));
         drop(calls);
         for end in ends {
             drop(end.send(fault.clone()));
         }
         running
     }
+
+    /// Hands a message of `target` to a running call to it whose answer may be a stream: the one that reports progress
+    /// under `token`, or, without one, any. The call's clock; none where there is no such call.
+    pub fn deliver(&self, target: &Target, token: Option<&[u8]>, message: &Bytes) -> Option<Arc<Pause>> {
+        let mut calls = self.0.lock();
+        let fits = |entry: &&mut Entry| {
+            entry.target.config.uid == target.config.uid
+                && entry.stream.is_some()
+                && entry.end.is_some()
+                && entry.waiting.len() < MOST_WAITING
+                && token.is_none_or(|token| progress::reports_on(Some(token), entry.token.as_deref()))
+        };
+        let entry = calls.running.values_mut().find(fits)?;
+        entry.waiting.push(message.clone());
+        let pause = entry.stream.clone();
+        if let Some(delivered) = &calls.delivered {
+            delivered.send_modify(|count| *count = count.wrapping_add(1));
+        }
+        pause
+    }
+
+    /// Follows what is delivered to the session's calls.
+    pub fn deliveries(&self) -> watch::Receiver<u64> {
+        self.0.lock().delivered.get_or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
 }
 
 impl Call {
-    /// Enters a request to `target`.
+    /// Enters a request.
     ///
     /// # Errors
     /// [`Fault::DuplicateId`], where one with this id is in flight (2025-11-25, base protocol, requests).
-    pub fn begin(session: &Arc<Session>, id: &[u8], target: &Arc<Target>) -> Result<Self, Fault> {
+    pub fn begin(session: &Arc<Session>, beginning: Beginning<'_>) -> Result<Self, Fault> {
+        let Beginning { id, target, stream, token } = beginning;
         let (end, ended) = oneshot::channel();
         let id: Box<[u8]> = id.into();
         let mut calls = session.calls.0.lock();
-        if calls.contains_key(&id) {
+        if calls.running.contains_key(&id) {
             return Err(Fault::DuplicateId);
         }
-        calls.insert(id.clone(), Entry { target: Arc::clone(target), end: Some(end) });
+        if !calls.abandoned.is_empty() {
+            calls.abandoned.retain(|call| call.id != id);
+        }
+        let entry = Entry { target: Arc::clone(target), end: Some(end), stream, token, waiting: Vec::new() };
+        calls.running.insert(id.clone(), entry);
         drop(calls);
         // A session that ended meanwhile has called `end_all` already.
         if let Some(reason) = session.end_reason() {
             session.calls.end_all(&Fault::SessionEnded(reason));
         }
-        Ok(Self { session: Arc::clone(session), id, ended })
+        Ok(Self { session: Arc::clone(session), id, answered: false, ended })
     }
 
     /// Its id, as the client wrote it.
@@ -106,10 +181,32 @@ impl Call {
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }
+
+    /// What was handed to it to deliver.
+    pub fn take_waiting(&self) -> Vec<Bytes> {
+        let mut calls = self.session.calls.0.lock();
+        calls.running.get_mut(&self.id).map(|entry| std::mem::take(&mut entry.waiting)).unwrap_or_default()
+    }
+
+    /// Notes that it has its answer, or a refusal in its place.
+    pub fn answered(&mut self) {
+        self.answered = true;
+    }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.session.calls.0.lock().remove(&self.id);
+        let mut calls = self.session.calls.0.lock();
+        let Some(Entry { target, end, stream: _, token: _, waiting: _ }) = calls.running.remove(&self.id)
+        else {
+            return;
+        };
+        // A client that left cancels nothing by that, and may still say so (2025-11-25, transports, sending messages).
+        if !self.answered && end.is_some() {
+            if calls.abandoned.len() == MOST_ABANDONED {
+                calls.abandoned.pop_front();
+            }
+            calls.abandoned.push_back(Running { id: self.id.clone(), target });
+        }
     }
 }

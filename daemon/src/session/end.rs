@@ -185,6 +185,13 @@ impl Sessions {
         });
     }
 
+    /// Ends a session of which nothing was stored.
+    pub(super) fn part(&self, session: &Session) {
+        session.ended.cancel();
+        let running = session.calls.end_all(&Fault::SessionEnded(EndReason::Deleted));
+        self.farewell(session, running);
+    }
+
     /// Tells the targets that nobody waits here any more. The sessions there are for whoever removed the record.
     fn give_up(&self, session: &Session, running: Vec<Running>) {
         for call in running {

@@ -1,5 +1,7 @@
-//! Pure: ids of events. One names the replica that holds the stream, the stream, and the request that it answers, sealed
-//! for its session, and how far the stream has come (DESIGN §3.8; 2025-11-25, transports, resumability).
+//! Pure: ids of events.
+//!
+//! One names the replica that holds the stream, the stream, and the request that it answers, sealed for its session, and
+//! how far the stream has come (DESIGN §3.8; 2025-11-25, transports, resumability).
 
 use crate::{
     seal::{NoSeal, Seal},

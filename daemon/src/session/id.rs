@@ -84,6 +84,13 @@ impl fmt::Display for Key {
     }
 }
 
+impl Key {
+    /// Its bytes.
+    pub fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")

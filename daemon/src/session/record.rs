@@ -21,7 +21,7 @@ pub struct Record {
     pub client_info: Box<str>,
     /// What the client announced.
     pub capabilities: ClientCapabilities,
-    /// The level of `logging/setLevel`, raw JSON, once the client has set one.
+    /// The level of `logging/setLevel`, once the client has set one.
     pub log_level: Option<Box<str>>,
     /// By the target's uid, what it gave this session.
     pub targets: BTreeMap<Box<str>, Binding>,
@@ -122,6 +122,17 @@ impl Record {
         unstored.peek()?;
         let mut next = self.clone();
         next.targets.extend(unstored.map(|(uid, binding)| (uid.into(), binding.clone())));
+        Some(next)
+    }
+
+    /// This record without its tie to `uid`, so that the next use begins a new one; none where it has another one by now.
+    #[must_use]
+    pub fn untied(&self, uid: &str, gone: &Binding) -> Option<Self> {
+        if self.targets.get(uid) != Some(gone) {
+            return None;
+        }
+        let mut next = self.clone();
+        next.targets.remove(uid);
         Some(next)
     }
 

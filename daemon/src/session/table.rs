@@ -1,6 +1,13 @@
 //! Finds and creates sessions. A table over the store: what is not here is read through, and no guard leaves this file.
 
-use std::{hash::BuildHasherDefault, sync::Arc, time::Duration};
+use std::{
+    hash::BuildHasherDefault,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use dashmap::{DashMap, Entry};
@@ -12,11 +19,13 @@ use super::{
     id::{Key, KeyHasher, SessionId},
     reaper::{self, Command},
     record::{Principal, Record},
+    targets::TargetSession,
 };
 use crate::{
     capabilities::ClientCapabilities,
     fault::{EndReason, Fault},
     metrics::GatewayMetrics,
+    seal::{NoSeal, Seal},
     store::{Change, Store, Stored, Written},
     target::Target,
     version::Version,
@@ -33,9 +42,50 @@ pub struct Sessions {
     pub(super) clock: Clock,
     pub(super) tasks: Tasks,
     pub(super) metrics: Arc<GatewayMetrics>,
+    /// This process, in ids that must find it again.
+    pub replica: u32,
+    /// Seals what clients carry for us.
+    pub seal: Arc<Seal>,
+    /// Ids of requests of our own in clients' sessions.
+    own: AtomicU64,
+    /// Who wants to know that a list of a target's may have changed.
+    hints: OnceLock<Hints>,
     /// The targets of the current configuration: whom a record's ties lead to.
     pub(super) targets: ArcSwap<Vec<Arc<Target>>>,
     reaper: mpsc::Sender<Command>,
+}
+
+/// What sets this process apart from the others of its gateway.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// In ids that must find it again.
+    pub replica: u32,
+    /// Its seal.
+    pub seal: Arc<Seal>,
+}
+
+impl Identity {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`NoSeal`].
+    pub fn new() -> Result<Self, NoSeal> {
+        let mut replica = [0; 4];
+        getrandom::fill(&mut replica).map_err(|_| NoSeal)?;
+        Ok(Self { replica: u32::from_be_bytes(replica), seal: Arc::new(Seal::new()?) })
+    }
+}
+
+/// Who is told that a target says a list has changed.
+pub struct Hints(pub Box<Hint>);
+
+/// Told of the session, the target session, and the notification's method.
+pub type Hint = dyn Fn(&Session, &TargetSession, &str) + Send + Sync;
+
+impl std::fmt::Debug for Hints {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hints")
+    }
 }
 
 /// What a new session is made of.
@@ -57,7 +107,13 @@ pub struct Opening {
 
 impl Sessions {
     /// An empty table over `store`; starts the reaper and the watch.
-    pub fn start(store: Store, clock: Clock, tasks: &Tasks, metrics: Arc<GatewayMetrics>) -> Arc<Self> {
+    pub fn start(
+        store: Store,
+        clock: Clock,
+        tasks: &Tasks,
+        metrics: Arc<GatewayMetrics>,
+        Identity { replica, seal }: Identity,
+    ) -> Arc<Self> {
         let (reaper, commands) = mpsc::channel(REAPER_QUEUE);
         let changes = store.watch();
         let sessions = Arc::new(Self {
@@ -66,6 +122,10 @@ impl Sessions {
             clock,
             tasks: tasks.clone(),
             metrics,
+            replica,
+            seal,
+            own: AtomicU64::new(0),
+            hints: OnceLock::new(),
             targets: ArcSwap::default(),
             reaper,
         });
@@ -198,6 +258,31 @@ impl Sessions {
         if self.reaper.send(command).await.is_err() {
             tracing::debug!("the reaper has ended with the drain; expiry is still checked at each request");
         }
+    }
+
+    /// An id for a request of our own in a client's session, raw JSON. Clients' ids do not look so.
+    pub fn own_id(&self) -> String {
+        let number = self.own.fetch_add(1, Ordering::Relaxed);
+        format!("\"mooring-{:08x}.{number}\"", self.replica)
+    }
+
+    /// Has `hints` told of every list that a target says has changed in a client's session.
+    pub fn tell_hints(&self, hints: Hints) {
+        if self.hints.set(hints).is_err() {
+            tracing::error!("hints are told to one only");
+        }
+    }
+
+    /// Tells that `method`, a notification of a target in a client's session, says that a list has changed.
+    pub fn hint(&self, session: &Session, open: &TargetSession, method: &str) {
+        if let Some(Hints(tell)) = self.hints.get() {
+            tell(session, open, method);
+        }
+    }
+
+    /// What is spawned, and the drain.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     /// Spawns work that the shutdown waits for.

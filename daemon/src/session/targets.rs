@@ -1,23 +1,19 @@
 //! A session's ties to targets: a target session begins at the first use, once, however many calls race, and is kept
 //! in the record (DESIGN §3.4).
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
-use bytes::Bytes;
-use http::HeaderValue;
-use tokio::{sync::watch, time::timeout};
+use tokio::sync::watch;
 
-use super::{Session, record::Binding, table::Sessions};
+pub use super::target_session::TargetSession;
+use super::{Session, table::Sessions};
 use crate::{
+    capabilities::ServerCapabilities,
     fault::Fault,
-    store::Written,
     target::{
-        OnBehalf, Target, Wire,
-        body::Outgoing,
-        exchange,
+        OnBehalf, Target, exchange,
         handshake::{Introduction, handshake},
     },
-    version::LATEST,
 };
 
 /// By the target's uid.
@@ -34,25 +30,11 @@ pub(super) enum Slot {
 
 type Outcome = Result<Arc<TargetSession>, Fault>;
 
-/// A target session in use.
-#[derive(Debug)]
-pub struct TargetSession {
-    /// The target.
-    pub target: Arc<Target>,
-    /// Its session, as it stands in headers.
-    pub wire: Wire,
-}
-
 enum Found {
     Outcome(Outcome),
     Opening(watch::Receiver<Option<Outcome>>),
     Begin(watch::Sender<Option<Outcome>>, watch::Receiver<Option<Outcome>>),
 }
-
-/// How often a compare-and-set is tried again after a conflict, before the store counts as away.
-const ATTEMPTS: usize = 8;
-/// How long a notification may take to be taken.
-const NOTICE: Duration = Duration::from_secs(5);
 
 impl Sessions {
     /// The target session of `session` at `target`, begun now where there is none yet.
@@ -98,7 +80,12 @@ impl Sessions {
         }
     }
 
-    async fn begin(&self, session: &Arc<Session>, target: &Arc<Target>, of: &Arc<OnBehalf>) -> Outcome {
+    async fn begin(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        target: &Arc<Target>,
+        of: &Arc<OnBehalf>,
+    ) -> Outcome {
         let record = session.stored().record;
         let introduction = Introduction {
             of,
@@ -109,10 +96,14 @@ impl Sessions {
         let established = handshake(&self.tasks, target, introduction)
             .await
             .map_err(|failure| exchange::fault(target, failure))?;
-        let ours = TargetSession { target: Arc::clone(target), wire: established.wire };
+        let ours = TargetSession::new(target, established.wire);
         let kept = self.keep(session, &ours).await;
         match kept {
-            Ok(true) => Ok(Arc::new(ours)),
+            Ok(true) => {
+                let ours = Arc::new(ours);
+                self.prepare(session, &ours, &established.capabilities);
+                Ok(ours)
+            }
             // Another replica was faster: its target session is the session's, ours is nobody's.
             Ok(false) => {
                 target.delete_later(ours.wire, &self.tasks);
@@ -125,59 +116,28 @@ impl Sessions {
         }
     }
 
-    /// Writes the binding into the record; `false` where the record has one for this target already.
-    async fn keep(&self, session: &Session, ours: &TargetSession) -> Result<bool, Fault> {
-        let (uid, binding) = (&ours.target.config.uid, ours.binding());
-        for _ in 0..ATTEMPTS {
-            let current = session.stored();
-            let Some(next) = current.record.bound(uid, binding.clone()) else { return Ok(false) };
-            let next = Arc::new(next);
-            match self.store.compare_and_set(session.key, Some(current.revision), Arc::clone(&next)).await {
-                Ok(Written::Stored(revision)) => {
-                    session.adopt(crate::store::Stored { record: next, revision });
-                    return Ok(true);
-                }
-                Ok(Written::Conflict(Some(newer))) => session.adopt(newer),
-                Ok(Written::Conflict(None)) => return Err(Fault::UnknownSession),
-                // A session in memory goes on without its store; only its survival is at stake.
-                Err(error) => {
-                    tracing::warn!(session = %session.key, %error, "a target session could not be stored");
-                    if session.keep_unstored(&current, next) {
-                        return Ok(true);
-                    }
-                }
-            }
+    /// What a target session that has just begun still needs, beside the call that it was begun for.
+    fn prepare(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        open: &Arc<TargetSession>,
+        announced: &ServerCapabilities,
+    ) {
+        self.listen(session, open);
+        let level = session.stored().record.log_level.clone();
+        if let Some(level) = level.filter(|_| announced.has("logging")) {
+            let open = Arc::clone(open);
+            self.spawn(async move { open.set_log_level(&level).await });
         }
-        Err(Fault::StoreAway)
     }
 
-    /// Notes that the target forgot `gone`: calls to it in this session are refused from now on.
-    pub async fn target_session_lost(&self, session: &Session, gone: &TargetSession) {
-        let uid = &gone.target.config.uid;
-        for _ in 0..ATTEMPTS {
-            let current = session.stored();
-            // Noted by another call already.
-            let Some(next) = current.record.without(uid, &gone.binding()) else { break };
-            let next = Arc::new(next);
-            match self.store.compare_and_set(session.key, Some(current.revision), Arc::clone(&next)).await {
-                Ok(Written::Stored(revision)) => {
-                    session.adopt(crate::store::Stored { record: next, revision });
-                    gone.target.metrics.lost();
-                    break;
-                }
-                Ok(Written::Conflict(Some(newer))) => session.adopt(newer),
-                Ok(Written::Conflict(None)) => return,
-                Err(error) => {
-                    tracing::warn!(session = %session.key, %error, "a lost target session could not be stored");
-                    if session.keep_unstored(&current, next) {
-                        gone.target.metrics.lost();
-                        break;
-                    }
-                }
+    /// Listens to every target that the session has used.
+    pub fn listen_to_all(self: &Arc<Self>, session: &Arc<Session>, targets: &[Arc<Target>]) {
+        for target in targets {
+            if let Some(Ok(open)) = session.known(target) {
+                self.listen(session, &open);
             }
         }
-        session.forget(gone);
-        self.rearm(session.key).await;
     }
 }
 
@@ -225,7 +185,7 @@ impl Session {
         }
     }
 
-    fn forget(&self, gone: &TargetSession) {
+    pub(super) fn forget(&self, gone: &TargetSession) {
         let mut ties = self.ties.lock();
         let uid = gone.target.config.uid.as_str();
         let same =
@@ -233,6 +193,36 @@ impl Session {
         if same {
             ties.slots.remove(uid);
         }
+        gone.gone.cancel();
+    }
+
+    /// The target session, where one is open here or the record tells of one.
+    fn known(&self, target: &Arc<Target>) -> Option<Outcome> {
+        let mut ties = self.ties.lock();
+        if let Some(Slot::Open(open)) = ties.slots.get(target.config.uid.as_str())
+            && Arc::ptr_eq(&open.target, target)
+        {
+            return Some(Ok(Arc::clone(open)));
+        }
+        let uid: Box<str> = target.config.uid.as_str().into();
+        if ties.slots.contains_key(&uid) {
+            return None;
+        }
+        let bound = ties.record.targets.get(&uid).map(|binding| TargetSession::bound(binding, target))?;
+        let session = bound.map(Arc::new);
+        if let Ok(session) = &session {
+            ties.slots.insert(uid, Slot::Open(Arc::clone(session)));
+        }
+        Some(session)
+    }
+
+    /// All target sessions that are open here.
+    pub fn open_targets(&self) -> Vec<Arc<TargetSession>> {
+        let open = |slot: &Slot| match slot {
+            Slot::Open(open) => Some(Arc::clone(open)),
+            Slot::Opening(_) => None,
+        };
+        self.ties.lock().slots.values().filter_map(open).collect()
     }
 
     /// The target session, where one is open here: what a notification can be sent to.
@@ -274,41 +264,5 @@ impl Session {
             }
         }
         open.into_values().collect()
-    }
-}
-
-impl TargetSession {
-    /// Sends a notification. Best effort: nobody waits for it, and the target may have gone.
-    pub async fn notify(&self, message: Bytes) {
-        match timeout(NOTICE, self.target.post(&self.wire, Outgoing::from(message))).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(failure)) => {
-                tracing::debug!(target = self.target.alias(), %failure, "notification not taken");
-            }
-            Err(_) => tracing::debug!(target = self.target.alias(), "notification not taken in time"),
-        }
-    }
-
-    fn binding(&self) -> Binding {
-        Binding::Open {
-            id: self.wire.id.as_ref().and_then(|id| id.to_str().ok()).map(Into::into),
-            version: self.wire.version.unwrap_or(LATEST),
-            url: self.target.config.url.as_str().into(),
-        }
-    }
-
-    /// The session that a record ties to `target`. One made at another URL is lost: nobody there knows it.
-    fn bound(binding: &Binding, target: &Arc<Target>) -> Result<Self, Fault> {
-        let lost = || Fault::TargetSessionLost { target: target.alias().to_owned() };
-        match binding {
-            Binding::Open { id, version, url } if **url == *target.config.url => {
-                let id = id.as_deref().map(HeaderValue::from_str).transpose().map_err(|_| lost())?;
-                Ok(Self {
-                    target: Arc::clone(target),
-                    wire: Wire { id, version: Some(*version), of: Arc::default() },
-                })
-            }
-            Binding::Open { .. } | Binding::Lost => Err(lost()),
-        }
     }
 }

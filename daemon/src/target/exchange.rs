@@ -75,6 +75,21 @@ pub async fn exchange(target: &Target, wire: &Wire, body: Outgoing) -> Result<An
     }
 }
 
+/// Takes up an event stream behind the event `last`, and waits for its head. The caller bounds the wait.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub async fn resume(target: &Target, wire: &Wire, last: Option<&Bytes>) -> Result<Answer, NoAnswer> {
+    let response = target.get(wire, last).await?;
+    let (head, body) = response.into_parts();
+    match classify(head.status, &head.headers) {
+        Class::Events => Ok(Answer { headers: head.headers, events: true, body }),
+        Class::Json => Err(TargetFailure::Protocol("JSON where a GET asked for an event stream").into()),
+        Class::Failure(failure) => Err(failure.into()),
+        Class::Refusal(status) => Err(refused(status, body, wire).await),
+    }
+}
+
 async fn refused(status: StatusCode, body: Incoming, wire: &Wire) -> NoAnswer {
     let reading = timeout(REFUSAL_TIME, Limited::new(body, REFUSAL_BYTES).collect());
     let body = match reading.await {

@@ -28,23 +28,28 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 pub struct Stream {
     body: Incoming,
     splitter: Splitter,
+    last: Option<Bytes>,
 }
 
-/// Opens the GET stream of `wire`; `None` where the target offers none. The caller bounds the wait.
+/// Opens the GET stream of `wire`, behind the event `last` where there is one; `None` where the target offers none. The caller bounds the wait.
 ///
 /// To offer none is a target's right, and it says so with 405, or with 404 where it has no route for GET. That 404 is
 /// not told apart from a forgotten session's; the next request on the session tells.
 ///
 /// # Errors
 /// [`TargetFailure`].
-pub async fn open(target: &Target, wire: &Wire) -> Result<Option<Stream>, TargetFailure> {
-    let response = target.get(wire).await?;
+pub async fn open(
+    target: &Target,
+    wire: &Wire,
+    last: Option<&Bytes>,
+) -> Result<Option<Stream>, TargetFailure> {
+    let response = target.get(wire, last).await?;
     if matches!(response.status(), StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND) {
         return Ok(None);
     }
     match classify(response.status(), response.headers()) {
         Class::Events => {
-            Ok(Some(Stream { body: response.into_body(), splitter: Splitter::new(EVENT_BYTES) }))
+            Ok(Some(Stream { body: response.into_body(), splitter: Splitter::new(EVENT_BYTES), last: None }))
         }
         Class::Refusal(status) => Err(TargetFailure::Status(status.as_u16())),
         Class::Json => Err(TargetFailure::Protocol("JSON where a GET asked for an event stream")),
@@ -53,10 +58,18 @@ pub async fn open(target: &Target, wire: &Wire) -> Result<Option<Stream>, Target
 }
 
 impl Stream {
+    /// The id of the last event that had one: where the stream can be taken up again.
+    pub fn last_id(&self) -> Option<Bytes> {
+        self.last.clone()
+    }
+
     /// The next message, or `None` where the stream has ended or broken off.
     pub async fn next(&mut self) -> Option<Message> {
         loop {
             while let Some(event) = self.splitter.next_event() {
+                if event.id.is_some() {
+                    self.last.clone_from(&event.id);
+                }
                 if let Ok(message) = Message::parse(event.data) {
                     return Some(message);
                 }

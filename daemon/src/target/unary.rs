@@ -37,7 +37,21 @@ pub struct Reply {
 /// [`NoAnswer`]; an error that the target answered is one of them.
 pub async fn ask(target: &Target, wire: &Wire, method: &str, params: &str) -> Result<Reply, NoAnswer> {
     // One request at a time on a session of ours, so one id serves.
-    let body = Outgoing::from(reply::request(1, method, params));
+    ask_as("1", target, wire, method, params).await
+}
+
+/// As [`ask`], under an id of its own, raw JSON: on a session that is a client's, whose ids are not ours.
+///
+/// # Errors
+/// As [`ask`].
+pub async fn ask_as(
+    id: &str,
+    target: &Target,
+    wire: &Wire,
+    method: &str,
+    params: &str,
+) -> Result<Reply, NoAnswer> {
+    let body = Outgoing::from(reply::request(id, method, params));
     let Answer { headers, events, body } = exchange(target, wire, body).await?;
     let message = if events { from_events(target, wire, body).await? } else { whole(body).await? };
     let result = result_of(&message)?;

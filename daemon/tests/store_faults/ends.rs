@@ -107,7 +107,13 @@ async fn the_sweep_ends_what_no_replica_holds_once_however_many_sweep() {
         .iter()
         .map(|metrics| {
             let handles = Arc::new(metrics.gateway("tools"));
-            Sessions::start(Store::new(store.clone()), Clock::tokio(Timestamp(0)), &Tasks::default(), handles)
+            Sessions::start(
+                Store::new(store.clone()),
+                Clock::tokio(Timestamp(0)),
+                &Tasks::default(),
+                handles,
+                moored::session::table::Identity::new().unwrap(),
+            )
         })
         .collect();
     pass(29).await;
@@ -123,8 +129,13 @@ async fn the_sweep_removes_the_record_of_a_session_that_ended_while_the_store_wa
     let (store, state) = faulty();
     let metrics = Metrics::new().unwrap();
     let handles = Arc::new(metrics.gateway("tools"));
-    let sessions =
-        Sessions::start(Store::new(store.clone()), Clock::tokio(Timestamp(0)), &Tasks::default(), handles);
+    let sessions = Sessions::start(
+        Store::new(store.clone()),
+        Clock::tokio(Timestamp(0)),
+        &Tasks::default(),
+        handles,
+        moored::session::table::Identity::new().unwrap(),
+    );
     let opening = moored::session::table::Opening {
         principal: Principal::Anonymous,
         version: LATEST,

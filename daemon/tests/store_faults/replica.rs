@@ -114,6 +114,7 @@ impl Replica {
             metrics: Metrics::new().unwrap(),
             connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
             budget: Budget::new(1 << 26),
+            identity: moored::session::table::Identity::new().unwrap(),
             store_bytes: 1 << 20,
         };
         let gateway = Gateway::start_with(config, shared, Store::new(store.clone()));

@@ -1,0 +1,99 @@
+//! Batches: JSON-RPC arrays, which 2025-03-26 alone has (base protocol, batching). Their requests run side by side, each
+//! as if it had come alone to a client that takes JSON; the answer is one array.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::Response;
+use http_body_util::BodyExt;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::{Context, accepted, post};
+use crate::{
+    body::{Account, Answer},
+    edge::Accepts,
+    fault::Fault,
+    jsonrpc::{Kind, Message, reply},
+    receive::Share,
+    relay::json_response,
+    session::Session,
+    version::Version,
+};
+
+/// Messages of one batch.
+const MOST_MESSAGES: usize = 64;
+
+pub(super) async fn batch(
+    context: &mut Context<'_>,
+    bytes: &Bytes,
+    share: Share,
+) -> Result<Response<Answer>, Fault> {
+    context.account.method = "batch".into();
+    let session = context.session().await?;
+    let none = || Fault::NotAMessage("a batch; send one message at a time".to_owned());
+    if session.version != Version::V2025_03_26 {
+        return Err(none());
+    }
+    let parts: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(|_| Fault::Syntax)?;
+    if parts.is_empty() || parts.len() > MOST_MESSAGES {
+        return Err(Fault::NotAMessage(format!("a batch has 1 to {MOST_MESSAGES} messages")));
+    }
+    let messages = parts.iter().map(|part| Message::parse(bytes.slice_ref(part.get().as_bytes())));
+    let messages: Vec<Message> = messages.collect::<Result<_, _>>()?;
+    let begins = |message: &Message| matches!(&message.kind, Kind::Request { method, .. } if method.as_str() == "initialize");
+    if messages.iter().any(begins) {
+        return Err(Fault::NotAMessage("initialize comes alone, never in a batch".to_owned()));
+    }
+    let answers = join_all(messages.iter().map(|message| one(context, &session, message))).await;
+    drop(share);
+    let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+    if answers.is_empty() {
+        return Ok(accepted());
+    }
+    Ok(json_response(Answer::whole(Bytes::from([&b"["[..], &answers.join(&b","[..]), b"]"].concat()))))
+}
+
+/// The answer to one message, where it wants one.
+async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -> Option<Bytes> {
+    let account = Account {
+        metrics: Arc::clone(&context.account.metrics),
+        started: Instant::now(),
+        method: "batch".into(),
+        session: Some(session.key),
+        ephemeral: None,
+        target: None,
+        status: None,
+        fault: None,
+        sent: 0,
+    };
+    let mut alone = Context {
+        gateway: context.gateway,
+        snapshot: Arc::clone(&context.snapshot),
+        head: context.head,
+        account,
+        id: None,
+    };
+    post::note(&mut alone, message);
+    let share = context.gateway.shared.budget.share();
+    let outcome = post::message_in(&mut alone, session, message, share, Accepts::Json).await;
+    let wants = matches!(message.kind, Kind::Request { .. });
+    let answer = match outcome {
+        Ok(response) => {
+            alone.account.status = Some(response.status());
+            match response.into_body().collect().await {
+                Ok(body) => body.to_bytes(),
+                Err(_) => reply::error(alone.id.as_deref(), -32603, "the answer broke off", None),
+            }
+        }
+        Err(fault) => {
+            alone.account.status = Some(fault.status());
+            let error =
+                reply::error(alone.id.as_deref(), fault.code(), &fault.message(), fault.data().as_ref());
+            alone.account.fault = Some(fault);
+            error
+        }
+    };
+    wants.then_some(answer)
+}

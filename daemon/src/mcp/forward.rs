@@ -1,0 +1,99 @@
+//! Requests that go to a target: found, entered among the session's calls, forwarded and relayed.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use mooring_crds::config::OnSessionLoss;
+use tokio::time::Instant;
+
+use super::{Context, destination::Destination};
+use crate::{
+    body::{Answer, Late},
+    edge::Accepts,
+    fault::Fault,
+    jsonrpc::{Kind, Message},
+    receive::Share,
+    relay::{Forward, Request, limits::CallLimits, pause::Pause, progress, relay},
+    session::{
+        Session,
+        calls::{Beginning, Call},
+    },
+    target::{OnBehalf, body::Outgoing},
+};
+
+/// Forwards `message`, a request, to where it belongs.
+pub(super) async fn request(
+    context: &mut Context<'_>,
+    session: &Arc<Session>,
+    message: &Message,
+    share: Share,
+    accepts: Accepts,
+) -> Result<Response<Answer>, Fault> {
+    let destination = Destination::find(context, session, message).await?;
+    context.account.target = Some(destination.target.alias().to_owned());
+    let again = destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
+    let asked = Asked { session, message, destination, of: Arc::default(), accepts };
+    let held = context.gateway.shared.budget.share();
+    match attempt(context, &asked, share).await {
+        // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).
+        Err(Fault::TargetSessionLost { .. }) if again => attempt(context, &asked, held).await,
+        outcome => outcome,
+    }
+}
+
+/// A request whose way is known.
+struct Asked<'r> {
+    session: &'r Arc<Session>,
+    message: &'r Message,
+    destination: Destination,
+    of: Arc<OnBehalf>,
+    accepts: Accepts,
+}
+
+async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Result<Response<Answer>, Fault> {
+    let Asked { session, message, destination, of, accepts } = asked;
+    let Kind::Request { id, params, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
+    let Destination { target, edit, tool, tasks } = destination;
+    let token = params.meta.as_deref().and_then(progress::given);
+    let pause = Arc::new(Pause::default());
+    let stream = match accepts {
+        Accepts::JsonOrStream => Some(Arc::clone(&pause)),
+        Accepts::Json => None,
+    };
+    let mut call = Call::begin(session, Beginning { id, target, stream, token: token.clone() })?;
+    let sessions = Arc::clone(&context.gateway.sessions);
+    let opened = tokio::select! {
+        biased;
+        ended = &mut call.ended => Err(ended.unwrap_or(Fault::ShuttingDown)),
+        open = sessions.target_session(session, target, of) => open,
+    };
+    // A refusal is an answer: nothing runs at the target that could be cancelled.
+    let open = opened.inspect_err(|_| call.answered())?;
+    let body = match edit {
+        Some((part, with)) => Outgoing::from(message.replace(part, with.clone())),
+        None => Outgoing::from(message.bytes.clone()),
+    };
+    let timeouts = &target.config.timeouts;
+    let limits =
+        tool.as_deref().map_or_else(|| CallLimits::of(timeouts), |tool| CallLimits::of_tool(timeouts, tool));
+    let forward = Forward {
+        call,
+        open,
+        of: Arc::clone(of),
+        sessions,
+        started: context.account.started,
+        sent: Instant::now(),
+        token,
+        late: Late::default(),
+        held: context.gateway.shared.budget.share(),
+        limits,
+        pause,
+        over: std::sync::OnceLock::new(),
+        tasks: *tasks,
+    };
+    relay(forward, Request { body, share }, *accepts).await
+}
+
+/// A part of a message, and what stands in its place for the target.
+pub(super) type Edit = (Bytes, Bytes);

@@ -1,0 +1,114 @@
+//! The client's end of a stream that answers a POST: ids of its events, the priming event, what is kept for a client
+//! that comes back. Versions before 2025-03-26 know no ids, and before 2025-11-25 clients choke on a priming event.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    jsonrpc::sse::{self, Event},
+    session::{Session, event_id::StreamName, posts::Post, table::Sessions},
+    version::Version,
+};
+
+/// The client's end.
+#[derive(Debug)]
+pub(super) struct ClientStream {
+    kept: Option<Kept>,
+    priming: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    post: Arc<Post>,
+    /// Fires when another connection takes the stream over; none once that is known.
+    reader: Option<CancellationToken>,
+    /// What ids begin with.
+    name: String,
+}
+
+impl ClientStream {
+    /// None: the client takes JSON only.
+    pub(super) fn none() -> Self {
+        Self { kept: None, priming: false }
+    }
+
+    /// Opens the stream that answers `request`, an id in raw JSON.
+    pub(super) fn open(sessions: &Sessions, session: &Session, request: &[u8]) -> Self {
+        if session.version < Version::V2025_03_26 || session.ephemeral {
+            return Self { kept: None, priming: false };
+        }
+        let (post, reader) = session.channel().posts.open();
+        let stream = StreamName { replica: sessions.replica, number: post.number, request: request.to_vec() };
+        match stream.seal(&sessions.seal, session.key) {
+            Ok(name) => Self {
+                kept: Some(Kept { post, reader: Some(reader), name }),
+                priming: session.version >= Version::V2025_11_25,
+            },
+            Err(error) => {
+                tracing::error!(%error, "a stream goes without ids");
+                session.channel().posts.close(post.number);
+                Self { kept: None, priming: false }
+            }
+        }
+    }
+
+    /// Whether a client that lost it may come back to it.
+    pub(super) fn kept(&self) -> Option<&Arc<Post>> {
+        self.kept.as_ref().map(|kept| &kept.post)
+    }
+
+    /// Whether the client may be told to come back later.
+    pub(super) fn polls(&self) -> bool {
+        self.priming
+    }
+
+    /// The event that every stream begins with, where the client knows it.
+    pub(super) fn primer(&self, into: &mut Vec<u8>) {
+        if let Some(kept) = self.kept.as_ref().filter(|_| self.priming) {
+            sse::write_id(into, &kept.name, 0);
+            into.extend_from_slice(b"data: \n\n");
+        }
+    }
+
+    /// Writes a message: as the event that it came in where that may be, else as a new one.
+    pub(super) fn write(&self, into: &mut Vec<u8>, json: &Bytes, came: Option<&Event>) {
+        if let Some(kept) = &self.kept {
+            let number = kept.post.outbox.push(json.clone());
+            sse::write_id(into, &kept.name, number);
+        }
+        match came.filter(|event| event.plain) {
+            Some(event) => into.extend_from_slice(&event.bytes),
+            None => into.extend_from_slice(&sse::message(json)),
+        }
+    }
+
+    /// Has the client come back after `wait`.
+    pub(super) fn ask_back(into: &mut Vec<u8>, wait: Duration) {
+        into.extend_from_slice(format!("retry: {}\n\n", wait.as_millis()).as_bytes());
+    }
+
+    /// Waits until another connection takes the stream over.
+    pub(super) async fn taken_over(&self) {
+        match self.kept.as_ref().and_then(|kept| kept.reader.as_ref()) {
+            Some(reader) => reader.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// From now on no connection is waited upon: what is written is kept.
+    pub(super) fn detached(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.reader = None;
+        }
+    }
+
+    /// Waits until nobody will come back to it.
+    pub(super) async fn given_up(&self) {
+        match &self.kept {
+            Some(kept) => kept.post.given_up.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+}

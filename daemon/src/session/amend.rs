@@ -1,0 +1,112 @@
+//! Changes of a session's record: read, changed by a pure function, compared and set; again where another was faster.
+//!
+//! Two replicas lose no change of each other (case 014). A store that is away stops no session that is held here; only its survival is at stake.
+
+use std::sync::Arc;
+
+use super::{Session, record::Record, table::Sessions, targets::TargetSession};
+use crate::{
+    fault::Fault,
+    store::{Stored, Written},
+};
+
+/// How often a compare-and-set is tried again after a conflict, before the store counts as away.
+const ATTEMPTS: usize = 8;
+
+/// What came of a change.
+enum Amended {
+    /// It holds.
+    Done,
+    /// There was nothing to change.
+    Nothing,
+    /// The session has ended.
+    Ended,
+    /// Others were always faster.
+    Conflicted,
+}
+
+impl Sessions {
+    async fn amend(
+        &self,
+        session: &Session,
+        what: &'static str,
+        change: impl Fn(&Record) -> Option<Record> + Send,
+    ) -> Amended {
+        if session.ephemeral {
+            let current = session.stored();
+            let Some(next) = change(&current.record) else { return Amended::Nothing };
+            let kept = session.keep_unstored(&current, Arc::new(next));
+            return if kept { Amended::Done } else { Amended::Conflicted };
+        }
+        for _ in 0..ATTEMPTS {
+            let current = session.stored();
+            let Some(next) = change(&current.record) else { return Amended::Nothing };
+            let next = Arc::new(next);
+            match self.store.compare_and_set(session.key, Some(current.revision), Arc::clone(&next)).await {
+                Ok(Written::Stored(revision)) => {
+                    session.adopt(Stored { record: next, revision });
+                    return Amended::Done;
+                }
+                Ok(Written::Conflict(Some(newer))) => session.adopt(newer),
+                Ok(Written::Conflict(None)) => return Amended::Ended,
+                Err(error) => {
+                    tracing::warn!(session = %session.key, %error, what, "a change of a session could not be stored");
+                    if session.keep_unstored(&current, next) {
+                        return Amended::Done;
+                    }
+                }
+            }
+        }
+        Amended::Conflicted
+    }
+
+    /// Writes a target session into the record; `false` where the record has one for this target already.
+    pub(super) async fn keep(&self, session: &Session, ours: &TargetSession) -> Result<bool, Fault> {
+        let (uid, binding) = (&ours.target.config.uid, ours.binding());
+        match self.amend(session, "target session", |record| record.bound(uid, binding.clone())).await {
+            Amended::Done => Ok(true),
+            Amended::Nothing => Ok(false),
+            Amended::Ended => Err(Fault::UnknownSession),
+            Amended::Conflicted => Err(Fault::StoreAway),
+        }
+    }
+
+    /// Notes that the target forgot `gone`: calls to it in this session are refused from now on.
+    pub async fn target_session_lost(&self, session: &Session, gone: &TargetSession) {
+        let (uid, binding) = (&gone.target.config.uid, gone.binding());
+        match self.amend(session, "lost target session", |record| record.without(uid, &binding)).await {
+            Amended::Done => gone.target.metrics.lost(),
+            // Noted by another call already.
+            Amended::Nothing | Amended::Conflicted => {}
+            Amended::Ended => return,
+        }
+        session.forget(gone);
+        self.rearm(session.key).await;
+    }
+
+    /// Notes that the target forgot `gone`, and that the next use of the target begins a new one.
+    pub async fn target_session_gone(&self, session: &Session, gone: &TargetSession) {
+        let (uid, binding) = (&gone.target.config.uid, gone.binding());
+        match self.amend(session, "renewed target session", |record| record.untied(uid, &binding)).await {
+            Amended::Done => gone.target.metrics.lost(),
+            Amended::Nothing | Amended::Conflicted | Amended::Ended => {}
+        }
+        session.forget(gone);
+    }
+
+    /// Keeps the level that the client wants logs from.
+    ///
+    /// # Errors
+    /// [`Fault::UnknownSession`], where the session has ended; [`Fault::StoreAway`].
+    pub async fn set_log_level(&self, session: &Session, level: &str) -> Result<(), Fault> {
+        let change = |record: &Record| {
+            let known = record.log_level.as_deref() == Some(level);
+            (!known).then(|| Record { log_level: Some(level.into()), ..record.clone() })
+        };
+        match self.amend(session, "log level", change).await {
+            Amended::Done | Amended::Nothing => Ok(()),
+            Amended::Ended => Err(Fault::UnknownSession),
+            Amended::Conflicted => Err(Fault::StoreAway),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Asks the client on a target's behalf: gives the request an id of ours, watches over it to its bound, and brings the
+//! answer back. What a client did not announce is answered to the target at once.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Session,
+    asks::{Answered, Ask, AskId},
+    table::Sessions,
+    targets::TargetSession,
+};
+use crate::{
+    fault::Fault,
+    jsonrpc::{Kind, Message, reply, span},
+    receive::Share,
+    relay::pause::Pause,
+    target::stream::answer_request,
+};
+
+/// How long a request waits for a stream that could take it to the client.
+const STREAM_WAIT: Duration = Duration::from_secs(30);
+
+/// JSON-RPC codes that a target is answered with.
+const INTERNAL: i32 = -32603;
+const TIMED_OUT: i32 = -32001;
+
+/// How a request reaches the client.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// On the stream that answers the call which caused it.
+    Call {
+        /// The call's clock.
+        pause: Arc<Pause>,
+        /// Fires when the call is over.
+        over: CancellationToken,
+    },
+    /// On whatever stream there is.
+    Any,
+    /// None: the client takes JSON only.
+    None,
+}
+
+impl Sessions {
+    /// Takes a request of `of`. What must be written on the call's stream now; none where there is nothing, or where it
+    /// goes another way.
+    pub fn ask(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        of: &Arc<TargetSession>,
+        message: &Message,
+        way: Way,
+    ) -> Option<Bytes> {
+        let Kind::Request { id, method, params } = &message.kind else { return None };
+        let method = method.as_str();
+        let announced = || session.stored().record.capabilities.answers(method);
+        if method == "ping" || matches!(way, Way::None) || !announced() {
+            self.attend(of, id.clone(), method.to_owned());
+            return None;
+        }
+        let token = params.meta.as_ref().and_then(|meta| span::value(meta, &["progressToken"]));
+        let ask = Ask {
+            of: Arc::clone(of),
+            id: id.clone(),
+            token: token.clone(),
+            closed: CancellationToken::new(),
+        };
+        let channel = session.channel();
+        let Some(ours) = channel.asks.open(self.replica, ask.clone()) else {
+            self.answer(of, reply::error(Some(id), INTERNAL, "the client is asked too much at once", None));
+            return None;
+        };
+        let mut edits = vec![(range_in(&message.bytes, id), ours.json())];
+        edits.extend(token.iter().map(|token| (range_in(&message.bytes, token), ours.json())));
+        let json = span::replace(&message.bytes, edits);
+        let at_once = *channel.initialized.borrow();
+        let (now, later) = match (&way, at_once) {
+            (Way::Call { .. }, true) => (Some(json), None),
+            (Way::Call { .. } | Way::Any | Way::None, _) => (None, Some(json)),
+        };
+        let (pause, over) = match way {
+            Way::Call { pause, over } => (Some(pause), over),
+            Way::Any | Way::None => (None, CancellationToken::new()),
+        };
+        if let Some(pause) = &pause {
+            pause.opened();
+        }
+        let watched = Watched { sessions: Arc::clone(self), session: Arc::clone(session), ask, ours, over };
+        self.tasks.spawn(watched.run(later, pause));
+        now
+    }
+
+    /// Answers a request of a target's in the client's place. Beside whatever goes on; a target that asks more than a
+    /// few things at once has the rest unanswered, and its own bound.
+    pub fn attend(&self, of: &Arc<TargetSession>, id: Bytes, method: String) {
+        let Some(permit) = of.target.answers() else {
+            tracing::warn!(target = of.target.alias(), method, "the target asks too much at once");
+            return;
+        };
+        let of = Arc::clone(of);
+        self.tasks.spawn(async move {
+            answer_request(&of.target, &of.wire, &id, &method).await;
+            drop(permit);
+        });
+    }
+
+    /// Takes the client's answer, a message whose id is raw JSON, and brings it to the target that asked.
+    ///
+    /// # Errors
+    /// [`Fault::UnknownAnswer`], where nothing of that id was ever asked.
+    pub fn answered(&self, session: &Session, message: &Message, share: Share) -> Result<(), Fault> {
+        let Kind::Response { id } = &message.kind else { return Ok(()) };
+        let answered =
+            session.known_channel().map_or(Answered::Never, |channel| channel.asks.answer(self.replica, id));
+        match answered {
+            Answered::Never => Err(Fault::UnknownAnswer),
+            Answered::Late => Ok(()),
+            Answered::Open(Ask { of, id: theirs, token: _, closed: _ }) => {
+                let edit = (range_in(&message.bytes, id), String::from_utf8_lossy(&theirs).into_owned());
+                let json = span::replace(&message.bytes, vec![edit]);
+                self.tasks.spawn(async move {
+                    of.notify(json).await;
+                    drop(share);
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Brings the client's progress on a request of a target's to that target; on anything else it is nobody's.
+    pub fn progressed(&self, session: &Session, message: &Message) {
+        let Kind::Notification { params, .. } = &message.kind else { return };
+        let Some(token) = &params.progress_token else { return };
+        let ask = session.known_channel().and_then(|channel| channel.asks.get(self.replica, token));
+        let Some((ask, theirs)) = ask.and_then(|ask| ask.token.clone().map(|theirs| (ask, theirs))) else {
+            return;
+        };
+        let edit = (range_in(&message.bytes, token), String::from_utf8_lossy(&theirs).into_owned());
+        self.answer(&ask.of, span::replace(&message.bytes, vec![edit]));
+    }
+
+    /// Takes back a request that its target has cancelled under the id it gave.
+    pub fn withdrawn(&self, session: &Session, of: &TargetSession, params_request_id: Option<&Bytes>) {
+        let channel = session.known_channel().zip(params_request_id);
+        let Some((channel, id)) = channel else { return };
+        if let Some(number) = channel.asks.withdraw(of, id) {
+            let ours = AskId { replica: self.replica, number };
+            session.tell(&of.target, &reply::cancelled(ours.json().as_bytes(), "the server withdrew it"));
+        }
+    }
+
+    fn answer(&self, of: &Arc<TargetSession>, json: Bytes) {
+        let of = Arc::clone(of);
+        self.tasks.spawn(async move { of.notify(json).await });
+    }
+}
+
+impl Session {
+    /// Hands a message of `target` to the client: on its GET stream where it has one, else on a running call's.
+    /// `false` where neither is there.
+    pub fn tell(&self, target: &crate::target::Target, json: &Bytes) -> bool {
+        if let Some(channel) = self.known_channel().filter(|channel| *channel.listening.borrow()) {
+            channel.outbox.push(json.clone());
+            return true;
+        }
+        self.calls.deliver(target, None, json).is_some()
+    }
+}
+
+/// A request that is watched over to its end.
+struct Watched {
+    sessions: Arc<Sessions>,
+    session: Arc<Session>,
+    ask: Ask,
+    ours: AskId,
+    /// Fires when the call that it belongs to is over.
+    over: CancellationToken,
+}
+
+enum End {
+    Closed,
+    NoStream,
+    TooLate,
+    CallOver,
+    SessionOver,
+}
+
+impl Watched {
+    /// Brings `later` to the client once that is possible, and waits for the end of the request.
+    async fn run(self, later: Option<Bytes>, mut pause: Option<Arc<Pause>>) {
+        let seconds = self.ask.of.target.config.timeouts.client_answer_seconds;
+        let until = Instant::now() + Duration::from_secs(seconds.into());
+        let waited = async {
+            if let Some(json) = later
+                && timeout(STREAM_WAIT, self.deliver(&json, &mut pause)).await.is_err()
+            {
+                return End::NoStream;
+            }
+            std::future::pending().await
+        };
+        let end = tokio::select! {
+            biased;
+            () = self.ask.closed.cancelled() => End::Closed,
+            () = self.over.cancelled() => End::CallOver,
+            () = self.session.ended.cancelled() => End::SessionOver,
+            () = self.ask.of.gone.cancelled() => End::SessionOver,
+            () = self.sessions.tasks.stop.cancelled() => End::SessionOver,
+            end = timeout_at(until, waited) => end.unwrap_or(End::TooLate),
+        };
+        self.close(&end, seconds).await;
+        if let Some(pause) = pause {
+            pause.closed(Instant::now());
+        }
+    }
+
+    /// Waits for the client to be initialised, then for a stream that takes the message.
+    async fn deliver(&self, json: &Bytes, pause: &mut Option<Arc<Pause>>) {
+        let channel = self.session.channel();
+        let mut initialized = channel.initialized.subscribe();
+        let mut listening = channel.listening.subscribe();
+        // Its sender lives as long as the session.
+        drop(initialized.wait_for(|initialized| *initialized).await);
+        if pause.is_none()
+            && !*listening.borrow()
+            && let Some(clock) = self.session.calls.deliver(&self.ask.of.target, None, json)
+        {
+            clock.opened();
+            *pause = Some(clock);
+            return;
+        }
+        if pause.is_some() && self.session.calls.deliver(&self.ask.of.target, None, json).is_some() {
+            return;
+        }
+        drop(listening.wait_for(|listening| *listening).await);
+        channel.outbox.push(json.clone());
+    }
+
+    async fn close(&self, end: &End, seconds: u32) {
+        if let End::Closed = end {
+            return;
+        }
+        // Whoever takes it out answers it.
+        if self.session.channel().asks.close(self.ours).is_none() {
+            return;
+        }
+        let (code, why) = match end {
+            End::Closed => return,
+            End::NoStream => {
+                (INTERNAL, "the client has no stream open on which it could be asked".to_owned())
+            }
+            End::TooLate => (TIMED_OUT, format!("the client did not answer within {seconds} s")),
+            End::CallOver => (INTERNAL, "the call that it belonged to is over".to_owned()),
+            End::SessionOver => (INTERNAL, "the client's session is over".to_owned()),
+        };
+        if let End::TooLate | End::CallOver = end {
+            let notice =
+                reply::cancelled(self.ours.json().as_bytes(), "nobody waits for the answer any more");
+            self.session.tell(&self.ask.of.target, &notice);
+        }
+        self.ask.of.notify(reply::error(Some(&self.ask.id), code, &why, None)).await;
+    }
+}
+
+/// Where `part`, a slice of `whole`, stands in it.
+fn range_in(whole: &Bytes, part: &Bytes) -> std::ops::Range<usize> {
+    let start = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+    start..start.wrapping_add(part.len())
+}

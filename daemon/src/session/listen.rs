@@ -1,0 +1,126 @@
+//! Listens to what a target says in a client's session outside of calls.
+//!
+//! That is its GET stream, open for as long as somebody would hear it. What it says goes to one stream of the client's, and what it asks is asked.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::time::{Instant, timeout};
+
+use super::{Session, asking::Way, table::Sessions, targets::TargetSession, task_ids};
+use crate::{
+    jsonrpc::{Kind, Message},
+    target::stream,
+};
+
+/// Before a stream that ended is opened again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause; each failure doubles it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// What came of one stream.
+enum Heard {
+    /// The target offers none.
+    Nothing,
+    /// It ended.
+    Ended,
+    /// It could not be opened.
+    Failed,
+}
+
+impl Sessions {
+    /// Begins to listen to `open`, unless that is done already or nobody would hear it.
+    pub fn listen(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>) {
+        if !session.wants_word() || open.listening.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (sessions, session, open) = (Arc::clone(self), Arc::clone(session), Arc::clone(open));
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = session.ended.cancelled() => {}
+                () = open.gone.cancelled() => {}
+                () = sessions.tasks.drain.cancelled() => {}
+                () = sessions.hear(&session, &open) => {}
+            }
+        });
+    }
+
+    async fn hear(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>) {
+        let (mut pause, mut last) = (FIRST_PAUSE, None);
+        loop {
+            match self.hear_one(session, open, &mut last).await {
+                Heard::Nothing => return,
+                Heard::Ended => pause = FIRST_PAUSE,
+                Heard::Failed => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
+            if timeout(pause, open.gone.cancelled()).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    async fn hear_one(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        open: &Arc<TargetSession>,
+        last: &mut Option<Bytes>,
+    ) -> Heard {
+        let opening = stream::open(&open.target, &open.wire, last.as_ref());
+        let mut stream = match timeout(open.target.connect_bound(), opening).await {
+            Ok(Ok(Some(stream))) => stream,
+            Ok(Ok(None)) => return Heard::Nothing,
+            Ok(Err(failure)) => {
+                tracing::debug!(target = open.target.alias(), %failure, "no stream of the target's");
+                return Heard::Failed;
+            }
+            Err(_) => return Heard::Failed,
+        };
+        while let Some(message) = stream.next().await {
+            self.heard(session, open, &message);
+        }
+        *last = stream.last_id().or_else(|| last.take());
+        Heard::Ended
+    }
+
+    /// Takes one message that a target said outside of calls.
+    fn heard(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>, message: &Message) {
+        match &message.kind {
+            Kind::Request { .. } => drop(self.ask(session, open, message, Way::Any)),
+            // An answer to nothing that was asked on this stream.
+            Kind::Response { .. } => {}
+            Kind::Notification { method, params } => match method.as_str() {
+                "notifications/cancelled" => self.withdrawn(session, open, params.request_id.as_ref()),
+                "notifications/progress" => {
+                    // Progress is a running call's or nobody's (2025-11-25, progress).
+                    let token = params.progress_token.as_deref();
+                    if let Some(token) = token
+                        && let Some(pause) = session.calls.deliver(&open.target, Some(token), &message.bytes)
+                    {
+                        pause.heard(Instant::now());
+                    }
+                }
+                changed if list_of(changed).is_some() => self.hint(session, open, changed),
+                _ => {
+                    let json = task_ids::expose(&message.bytes, open.target.alias());
+                    let channel = session.channel();
+                    if *channel.listening.borrow() {
+                        channel.outbox.push(json);
+                    }
+                }
+            },
+        }
+    }
+}
+
+/// The list that a notification says has changed.
+pub fn list_of(method: &str) -> Option<&'static str> {
+    match method {
+        "notifications/tools/list_changed" => Some("tools"),
+        "notifications/prompts/list_changed" => Some("prompts"),
+        "notifications/resources/list_changed" => Some("resources"),
+        _ => None,
+    }
+}

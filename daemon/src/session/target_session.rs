@@ -1,0 +1,96 @@
+//! One target session that a client's session uses: what is said to it, and how it stands in the record.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::HeaderValue;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::record::Binding;
+use crate::{
+    fault::Fault,
+    target::{Target, Wire, body::Outgoing, unary},
+    version::LATEST,
+};
+
+/// How long a notification may take to be taken.
+const NOTICE: Duration = Duration::from_secs(5);
+
+/// A target session in use.
+#[derive(Debug)]
+pub struct TargetSession {
+    /// The target.
+    pub target: Arc<Target>,
+    /// Its session, as it stands in headers.
+    pub wire: Wire,
+    /// Fires when it is of no more use: lost, replaced, or parted from.
+    pub gone: CancellationToken,
+    /// Whether what it says outside of calls is listened to.
+    pub(super) listening: AtomicBool,
+    levels: AtomicU64,
+}
+
+impl TargetSession {
+    /// One that was just begun, or that a record tells of.
+    pub fn new(target: &Arc<Target>, wire: Wire) -> Self {
+        Self {
+            target: Arc::clone(target),
+            wire,
+            gone: CancellationToken::new(),
+            listening: AtomicBool::new(false),
+            levels: AtomicU64::new(0),
+        }
+    }
+
+    /// Sends a notification. Best effort: nobody waits for it, and the target may have gone.
+    pub async fn notify(&self, message: Bytes) {
+        match timeout(NOTICE, self.target.post(&self.wire, Outgoing::from(message))).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(failure)) => {
+                tracing::debug!(target = self.target.alias(), %failure, "notification not taken");
+            }
+            Err(_) => tracing::debug!(target = self.target.alias(), "notification not taken in time"),
+        }
+    }
+
+    /// Has the target log from this level on (2025-11-25, logging). Best effort, as a notification.
+    pub async fn set_log_level(&self, level: &str) {
+        let params = serde_json::json!({ "level": level }).to_string();
+        let id = format!("\"mooring-level-{}\"", self.levels.fetch_add(1, Ordering::Relaxed));
+        let asked = unary::ask_as(&id, &self.target, &self.wire, "logging/setLevel", &params);
+        match timeout(NOTICE, asked).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(none)) => {
+                tracing::debug!(target = self.target.alias(), ?none, "log level not taken");
+            }
+            Err(_) => tracing::debug!(target = self.target.alias(), "log level not taken in time"),
+        }
+    }
+
+    pub(super) fn binding(&self) -> Binding {
+        Binding::Open {
+            id: self.wire.id.as_ref().and_then(|id| id.to_str().ok()).map(Into::into),
+            version: self.wire.version.unwrap_or(LATEST),
+            url: self.target.config.url.as_str().into(),
+        }
+    }
+
+    /// The session that a record ties to `target`. One made at another URL is lost: nobody there knows it.
+    pub(super) fn bound(binding: &Binding, target: &Arc<Target>) -> Result<Self, Fault> {
+        let lost = || Fault::TargetSessionLost { target: target.alias().to_owned() };
+        match binding {
+            Binding::Open { id, version, url } if **url == *target.config.url => {
+                let id = id.as_deref().map(HeaderValue::from_str).transpose().map_err(|_| lost())?;
+                Ok(Self::new(target, Wire { id, version: Some(*version), of: Arc::default() }))
+            }
+            Binding::Open { .. } | Binding::Lost => Err(lost()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Pure: ids of tasks. A target's task is shown to the client under its target's alias, so that two targets' tasks never
+//! meet and each leads back to its own (2025-11-25, tasks; DESIGN §4).
+
+use std::{borrow::Cow, ops::Range};
+
+use bytes::Bytes;
+
+use crate::jsonrpc::{envelope::text, span};
+
+/// Between the alias and the target's own id: no alias holds one.
+const SEPARATOR: char = ':';
+
+/// Where in a message the id of a task may stand.
+const PLACES: [&[&str]; 6] = [
+    &["result", "task", "taskId"],
+    &["result", "taskId"],
+    &["params", "taskId"],
+    &["result", "_meta", RELATED, "taskId"],
+    &["params", "_meta", RELATED, "taskId"],
+    &["error", "data", "taskId"],
+];
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// A message of the target of that alias, as the client is to read it.
+pub fn expose(message: &Bytes, alias: &str) -> Bytes {
+    // Tasks are rare; only messages that speak of one are looked into.
+    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+        return message.clone();
+    }
+    edit(message, |own| Some(exposed(own, alias)))
+}
+
+/// A message of the client's, as the target of that alias is to read it.
+pub fn own(message: &Bytes, alias: &str) -> Bytes {
+    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+        return message.clone();
+    }
+    edit(message, |exposed| {
+        let (of, own) = split(exposed)?;
+        (of == alias).then(|| own.to_owned())
+    })
+}
+
+/// The id that a client knows a task of the target of that alias by.
+pub fn exposed(own: &str, alias: &str) -> String {
+    format!("{alias}{SEPARATOR}{own}")
+}
+
+/// The alias and the target's own id, where `exposed` is an id that we gave.
+pub fn split(exposed: &str) -> Option<(&str, &str)> {
+    exposed.split_once(SEPARATOR)
+}
+
+/// The id of the task that a request is about, as the client wrote it.
+pub fn requested(message: &Bytes) -> Option<String> {
+    let raw = span::value(message, &["params", "taskId"])?;
+    text(&raw).ok().map(Cow::into_owned)
+}
+
+fn edit(message: &Bytes, new: impl Fn(&str) -> Option<String>) -> Bytes {
+    let edits = PLACES.iter().filter_map(|place| replacement(message, place, &new)).collect();
+    span::replace(message, edits)
+}
+
+fn replacement(
+    message: &Bytes,
+    place: &[&str],
+    new: impl Fn(&str) -> Option<String>,
+) -> Option<(Range<usize>, String)> {
+    let range = span::find(message, place)?;
+    let raw = message.slice(range.clone());
+    let id = text(&raw).ok()?;
+    new(&id).map(|id| (range, serde_json::Value::from(id).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_shown_under_its_targets_alias_and_leads_back() {
+        for message in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t:1","status":"working"}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"taskId":"t:1","ttl":1.0e3}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t:1"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t:1"}}}}"#,
+        ] {
+            let message = Bytes::from_static(message.as_bytes());
+            let exposed = expose(&message, "a.b");
+            let want = std::str::from_utf8(&message).unwrap().replace("\"t:1\"", "\"a.b:t:1\"");
+            assert_eq!(exposed.as_ref(), want.as_bytes());
+            assert_eq!(own(&exposed, "a.b"), message);
+            assert_eq!(own(&exposed, "other"), exposed, "another target's is left alone");
+        }
+        assert_eq!(split("a:b:c"), Some(("a", "b:c")));
+        assert_eq!(split("abc"), None);
+    }
+
+    #[test]
+    fn what_a_tool_says_of_tasks_is_its_own() {
+        let text = Bytes::from_static(
+            br#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"taskId":"x"}],"structuredContent":{"taskId":"y"}}}"#,
+        );
+        assert_eq!(expose(&text, "a"), text);
+    }
+}
