@@ -12,7 +12,8 @@ use kube::ResourceExt;
 pub use accept::{accept_agent, accept_gateway, accept_target};
 
 use crate::config::{
-    AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, StoreConfig, Streaming,
+    AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, SessionMode, StoreConfig,
+    Streaming,
 };
 use crate::gateway::{ToolNames, ToolNaming};
 use crate::serving::Endpoint;
@@ -84,10 +85,17 @@ pub fn compile(
         access: Vec::new(),
         store: StoreConfig::Memory,
         session: SessionConfig {
+            mode: match spec.session.mode {
+                crate::session::SessionMode::Stateful => SessionMode::Stateful,
+                crate::session::SessionMode::Stateless => SessionMode::Stateless,
+            },
             timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
             ..SessionConfig::default()
         },
-        streaming: Streaming::Enabled,
+        streaming: match spec.streaming {
+            crate::gateway::Streaming::Enabled => Streaming::Enabled,
+            crate::gateway::Streaming::Disabled => Streaming::Disabled,
+        },
         naming: naming(&spec.tools),
         hosts: hosts(gateway),
         origins: origins(&spec.endpoint),

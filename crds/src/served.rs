@@ -60,8 +60,7 @@ pub fn gateway(spec: &MCPGatewaySpec) -> Vec<Unserved> {
     found.instead(autoscaling.is_some(), "spec.autoscaling", "write replicas");
     gateway_session(session, &mut found);
     match streaming {
-        Streaming::Enabled => {}
-        Streaming::Disabled => found.instead(true, "spec.streaming: Disabled", "write Enabled"),
+        Streaming::Enabled | Streaming::Disabled => {}
     }
     gateway_auth(auth, &mut found);
     found.note(!access.is_empty(), "spec.access");
@@ -89,8 +88,7 @@ fn gateway_session(session: &GatewaySession, found: &mut Found) {
     let GatewaySession { mode, timeout_seconds: _, idle_timeout_seconds, max_per_principal, end_before } =
         session;
     match mode {
-        SessionMode::Stateful => {}
-        SessionMode::Stateless => found.instead(true, "spec.session.mode: Stateless", "write Stateful"),
+        SessionMode::Stateful | SessionMode::Stateless => {}
     }
     found.note(idle_timeout_seconds.is_some(), "spec.session.idleTimeoutSeconds");
     found.note(max_per_principal.is_some(), "spec.session.maxPerPrincipal");
@@ -157,15 +155,12 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
     let Timeouts {
         connect_seconds: _,
         request_seconds: _,
-        client_answer_seconds,
+        client_answer_seconds: _,
         maximum_seconds: _,
-        overrides,
+        overrides: _,
     } = timeouts;
-    found.note(client_answer_seconds.is_some(), "spec.timeouts.clientAnswerSeconds");
-    found.note(!overrides.is_empty(), "spec.timeouts.overrides");
     match on_session_loss {
-        OnSessionLoss::Fail => {}
-        OnSessionLoss::Reinitialize => found.instead(true, "spec.onSessionLoss: Reinitialize", "write Fail"),
+        OnSessionLoss::Fail | OnSessionLoss::Reinitialize => {}
     }
     found.note(pod_template.is_some(), "spec.podTemplate");
     found.0

@@ -48,11 +48,9 @@ fn target(over: &Value) -> Result<(), Refusal> {
 fn each_unserved_field_of_a_gateway_is_refused_by_its_name() {
     for (yaml, field) in [
         ("autoscaling: {maxReplicas: 3}", "spec.autoscaling"),
-        ("session: {mode: Stateless}", "spec.session.mode: Stateless"),
         ("session: {idleTimeoutSeconds: 60}", "spec.session.idleTimeoutSeconds"),
         ("session: {maxPerPrincipal: 5}", "spec.session.maxPerPrincipal"),
         ("session: {endBefore: '2026-01-01T00:00:00Z'}", "spec.session.endBefore"),
-        ("streaming: Disabled", "spec.streaming: Disabled"),
         ("auth: {oidc: {issuer: 'https://id.example.org', audiences: [a]}}", "spec.auth.oidc"),
         ("auth: {serviceAccount: {audiences: [a]}}", "spec.auth.serviceAccount"),
         ("auth: {delegation: {agents: [{name: coder}]}}", "spec.auth.delegation"),
@@ -98,9 +96,6 @@ fn each_unserved_field_of_a_target_is_refused_by_its_name() {
         ("headers: {allowedRequest: [X-Trace]}", "spec.headers"),
         ("headers: {}", "spec.headers"),
         ("tools: {deny: ['delete_*']}", "spec.tools"),
-        ("timeouts: {clientAnswerSeconds: 600}", "spec.timeouts.clientAnswerSeconds"),
-        ("timeouts: {overrides: [{name: slow, tools: [x]}]}", "spec.timeouts.overrides"),
-        ("onSessionLoss: Reinitialize", "spec.onSessionLoss: Reinitialize"),
         ("podTemplate: {}", "spec.podTemplate"),
     ] {
         assert_refused(yaml, field, target);
@@ -110,10 +105,10 @@ fn each_unserved_field_of_a_target_is_refused_by_its_name() {
 
 #[test]
 fn all_unserved_fields_are_named_at_once() {
-    let over = json!({"streaming": "Disabled", "tls": {"certificateRef": {"name": "c"}}});
+    let over = json!({"autoscaling": {"maxReplicas": 3}, "expose": {"ingress": {"host": "a.example"}}});
     assert_eq!(
         gateway(&over).unwrap_err().message,
-        "this version does not serve spec.streaming: Disabled (write Enabled), spec.tls (remove it)"
+        "this version does not serve spec.autoscaling (write replicas), spec.expose.ingress (write the Ingress yourself)"
     );
 }
 

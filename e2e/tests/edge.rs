@@ -306,7 +306,7 @@ async fn is_accepted(session: &Session, body: &str) -> Outcome {
 
 // Case 017.
 #[tokio::test]
-async fn notifications_and_responses_are_accepted_without_a_body() -> Outcome {
+async fn notifications_are_accepted_without_a_body_and_answers_to_nothing_are_refused() -> Outcome {
     let target = ScriptedServer::start(Script::default()).await;
     let moored = serve(&target).await?;
     let session = moored.client()?.initialize_only().await?;
@@ -317,10 +317,16 @@ async fn notifications_and_responses_are_accepted_without_a_body() -> Outcome {
         r#"{"jsonrpc":"2.0","method":"notifications/of/nobody","params":{"x":1}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+    ] {
+        is_accepted(&session, body).await?;
+    }
+    // An answer to what was never asked is no answer.
+    for body in [
         r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":"x","error":{"code":-1,"message":"no"}}"#,
     ] {
-        is_accepted(&session, body).await?;
+        let answer = session.post(body.to_owned()).await?;
+        assert_eq!((answer.status.as_u16(), answer.error_code()), (400, Some(-32600)), "{body}");
     }
     assert_eq!(session.call("a___echo", json!({})).await?.error_code(), None);
     Ok(())

@@ -169,7 +169,7 @@ async fn a_stream_that_breaks_off_or_ends_too_early_ends_with_an_error_for_its_r
     let mut events = session.open(call(&json!(2), "fed")).await?;
     target.until_feeds(1).await?;
     target.feed(format!("data: {log}\n\n"));
-    assert_eq!(events.next().await?.and_then(|event| event.data).as_deref(), Some(log));
+    assert_eq!(events.next_data().await?.as_deref(), Some(log));
     target.cut_connections();
     let error = events.next_message().await?.unwrap_or_default();
     assert_eq!((&error["id"], &error["error"]["code"]), (&json!(2), &json!(-32603)));
@@ -194,19 +194,25 @@ async fn a_stream_that_breaks_off_or_ends_too_early_ends_with_an_error_for_its_r
     goes_on(&session).await
 }
 
+/// A lost connection is no cancellation (2025-11-25, transports): only the client's word ends what runs.
 #[tokio::test]
-async fn a_client_that_goes_away_leaves_nothing_running() -> Outcome {
+async fn a_client_that_goes_away_cancels_nothing_and_may_still_cancel() -> Outcome {
     let (target, moored, session) =
         start([("fed".to_owned(), Behaviour::Fed), ("hang".to_owned(), Behaviour::Hang)]).await?;
-    let events = session.open(call(&json!(1), "fed")).await?;
+    let events = session.open(call(&json!("gone"), "fed")).await?;
     target.until_feeds(1).await?;
     drop(events);
+    session.notify("notifications/cancelled", json!({"requestId": "gone"})).await?;
+    target.until_seen("notifications/cancelled", 1).await?;
+    assert_eq!(target.seen("notifications/cancelled")[0].message["params"]["requestId"], "gone");
     target.until_feeds(0).await?;
     // In a session of its own: the client of this one keeps its connection.
     let impatient = moored.client()?.with_deadline(std::time::Duration::from_millis(300));
     let impatient = session.through(&impatient);
     assert!(matches!(impatient.post(call(&json!(1), "hang")).await, Err(ClientError::Deadline(_))));
     target.until("the abandoned call to be dropped", |target| target.counts().waiting == 0).await?;
+    session.notify("notifications/cancelled", json!({"requestId": 1})).await?;
+    target.until_seen("notifications/cancelled", 2).await?;
     // The id is free again, and the session lives: a lost connection ends no session.
     let again = session.post(call(&json!(1), "echo")).await?;
     assert_eq!(again.tool_text().as_deref(), Some("echo: {}"));

@@ -190,13 +190,13 @@ async fn each_target_receives_the_version_negotiated_with_that_target() -> Outco
 
 // Case 016: never seeded with the newest.
 #[tokio::test]
-async fn a_target_is_offered_the_clients_version_and_none_of_the_clients_capabilities() -> Outcome {
+async fn a_target_is_offered_the_clients_version_and_the_clients_own_capabilities() -> Outcome {
     let target = ScriptedServer::start(Script::default()).await;
     let moored = Moored::serve(gateway_with([("a", target.url())])).await?;
     for (begun, version) in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"].into_iter().enumerate() {
         let client = moored.client()?;
         let able = json!({"sampling": {}, "elicitation": {}, "roots": {"listChanged": true}, "experimental": {"x": {}}});
-        let answer = client.post_initialize(version, able).await?;
+        let answer = client.post_initialize(version, able.clone()).await?;
         let id = answer.header("mcp-session-id").ok_or("no session")?.to_owned();
         let client = client.with_header("mcp-session-id", &id)?;
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a___echo"}}"#;
@@ -204,7 +204,7 @@ async fn a_target_is_offered_the_clients_version_and_none_of_the_clients_capabil
         let offered = handshakes(&target);
         assert_eq!(offered.len(), begun + 1);
         let params = &offered[begun].message["params"];
-        assert_eq!((&params["protocolVersion"], &params["capabilities"]), (&json!(version), &json!({})));
+        assert_eq!((&params["protocolVersion"], &params["capabilities"]), (&json!(version), &able));
         assert_eq!(target.seen("tools/call")[begun].header("mcp-protocol-version"), Some(version));
     }
     let newest = |seen: &Seen| seen.message["params"]["protocolVersion"].as_str() > Some("2025-11-25");

@@ -36,6 +36,8 @@ async fn a_call_that_is_silent_for_fifteen_seconds_becomes_a_stream_where_the_cl
     whole.spawn(async move { json_only.post(call(1, "a___slow")).await });
     // A stream that is open already gets a comment instead.
     let mut open = session.open(call(2, "a___fed")).await?;
+    // Its priming event has come at once.
+    assert_eq!(open.next().await?.and_then(|event| event.data).as_deref(), Some(""));
     let (streamed, comment) = tokio::join!(session.open(call(3, "a___slow")), open.next());
     let mut streamed = streamed?;
     let took = begun.elapsed();

@@ -6,10 +6,11 @@ use kube::ResourceExt;
 use super::accept::{accept_target, invalid, namespace_of};
 use super::{Attachment, Platform, Refusal, service_hosts};
 use crate::condition::reason;
-use crate::config::{TargetConfig, TimeoutsConfig};
+use crate::config::{OnSessionLoss, TargetConfig, TimeoutOverride, TimeoutsConfig};
 use crate::gateway::{NamespacesFrom, ToolNaming};
 use crate::server::{Scheme, Server};
 use crate::target::TargetGatewayReference;
+use crate::timeouts::Timeouts;
 use crate::{MCPGateway, MCPTarget, rule};
 
 /// How many targets one gateway takes: each costs its daemons a catalogue, and its configuration is one ConfigMap.
@@ -74,21 +75,40 @@ fn attach_one(
     if taken.len() >= MOST_TARGETS {
         return Err(too_many(gateway));
     }
-    let timeouts = &target.spec.timeouts;
     Ok(TargetConfig {
         url,
         alias,
         name: target.name_any(),
         uid: uid(target),
         namespace,
-        timeouts: TimeoutsConfig {
-            connect_seconds: timeouts.connect_seconds.unsigned_abs(),
-            request_seconds: timeouts.request_seconds.unsigned_abs(),
-            maximum_seconds: timeouts.maximum_seconds.unsigned_abs(),
-            ..TimeoutsConfig::default()
+        timeouts: compile_timeouts(&target.spec.timeouts),
+        on_session_loss: match target.spec.on_session_loss {
+            crate::target::OnSessionLoss::Fail => OnSessionLoss::Fail,
+            crate::target::OnSessionLoss::Reinitialize => OnSessionLoss::Reinitialize,
         },
         ..TargetConfig::default()
     })
+}
+
+fn compile_timeouts(timeouts: &Timeouts) -> TimeoutsConfig {
+    let usual = TimeoutsConfig::default();
+    TimeoutsConfig {
+        connect_seconds: timeouts.connect_seconds.unsigned_abs(),
+        request_seconds: timeouts.request_seconds.unsigned_abs(),
+        client_answer_seconds: timeouts
+            .client_answer_seconds
+            .map_or(usual.client_answer_seconds, i32::unsigned_abs),
+        maximum_seconds: timeouts.maximum_seconds.unsigned_abs(),
+        overrides: timeouts
+            .overrides
+            .iter()
+            .map(|other| TimeoutOverride {
+                tools: other.tools.clone(),
+                request_seconds: other.request_seconds.map(i32::unsigned_abs),
+                maximum_seconds: other.maximum_seconds.map(i32::unsigned_abs),
+            })
+            .collect(),
+    }
 }
 
 fn consent(gateway: &MCPGateway, target: &MCPTarget) -> Result<(), Refusal> {

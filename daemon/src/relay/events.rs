@@ -245,7 +245,7 @@ impl Events {
             Verdict::Ask(message) => {
                 let Forward { sessions, call, open, .. } = &self.forward;
                 let way = self.forward.way();
-                if let Some(json) = sessions.ask(call.session(), open, &message, way) {
+                if let Some(json) = sessions.ask(call.session(), open, &message, way).await {
                     self.client.write(write, &json, None);
                 }
             }
@@ -297,7 +297,9 @@ impl Events {
                         return Ok(self.forward.exposed(&answer));
                     }
                     Verdict::Progress => self.progress = Instant::now(),
-                    Verdict::Ask(message) => drop(sessions.ask(call.session(), open, &message, Way::None)),
+                    Verdict::Ask(message) => {
+                        drop(sessions.ask(call.session(), open, &message, Way::None).await);
+                    }
                     Verdict::Changed(method) => sessions.hint(call.session(), open, &method),
                     Verdict::Relay | Verdict::Withdraw(_) | Verdict::Drop => {}
                 }

@@ -1,4 +1,4 @@
-//! Pure but for its lock: the clock of one call. It stands while the client is asked something on the target's behalf
+//! The clock of one call, behind a lock. It stands while the client is asked something on the target's behalf
 //! (API, timeouts: a request that is open to the client stops `requestSeconds`).
 
 use parking_lot::Mutex;

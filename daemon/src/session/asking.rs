@@ -47,7 +47,7 @@ pub enum Way {
 impl Sessions {
     /// Takes a request of `of`. What must be written on the call's stream now; none where there is nothing, or where it
     /// goes another way.
-    pub fn ask(
+    pub async fn ask(
         self: &Arc<Self>,
         session: &Arc<Session>,
         of: &Arc<TargetSession>,
@@ -58,7 +58,7 @@ impl Sessions {
         let method = method.as_str();
         let announced = || session.stored().record.capabilities.answers(method);
         if method == "ping" || matches!(way, Way::None) || !announced() {
-            self.attend(of, id.clone(), method.to_owned());
+            self.attend(of, id, method).await;
             return None;
         }
         let token = params.meta.as_ref().and_then(|meta| span::value(meta, &["progressToken"]));
@@ -93,14 +93,13 @@ impl Sessions {
         now
     }
 
-    /// Answers a request of a target's in the client's place. Beside whatever goes on; a target that asks more than a
-    /// few things at once has the rest unanswered, and its own bound.
-    pub fn attend(&self, of: &Arc<TargetSession>, id: Bytes, method: String) {
+    /// Answers a request of a target's in the client's place. Beside whatever goes on, so that it waits for nobody; a
+    /// target that asks more than a few things at once waits for its answers itself.
+    async fn attend(&self, of: &Arc<TargetSession>, id: &Bytes, method: &str) {
         let Some(permit) = of.target.answers() else {
-            tracing::warn!(target = of.target.alias(), method, "the target asks too much at once");
-            return;
+            return answer_request(&of.target, &of.wire, id, method).await;
         };
-        let of = Arc::clone(of);
+        let (of, id, method) = (Arc::clone(of), id.clone(), method.to_owned());
         self.tasks.spawn(async move {
             answer_request(&of.target, &of.wire, &id, &method).await;
             drop(permit);

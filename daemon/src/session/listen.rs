@@ -79,16 +79,16 @@ impl Sessions {
             Err(_) => return Heard::Failed,
         };
         while let Some(message) = stream.next().await {
-            self.heard(session, open, &message);
+            self.heard(session, open, &message).await;
         }
         *last = stream.last_id().or_else(|| last.take());
         Heard::Ended
     }
 
     /// Takes one message that a target said outside of calls.
-    fn heard(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>, message: &Message) {
+    async fn heard(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>, message: &Message) {
         match &message.kind {
-            Kind::Request { .. } => drop(self.ask(session, open, message, Way::Any)),
+            Kind::Request { .. } => drop(self.ask(session, open, message, Way::Any).await),
             // An answer to nothing that was asked on this stream.
             Kind::Response { .. } => {}
             Kind::Notification { method, params } => match method.as_str() {

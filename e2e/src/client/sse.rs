@@ -100,6 +100,16 @@ impl Events {
         }
     }
 
+    /// The data of the next event that has any, or none if the stream has ended.
+    pub async fn next_data(&mut self) -> Result<Option<String>, ClientError> {
+        while let Some(event) = self.next().await? {
+            if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+
     /// The next message within the deadline, comments and empty events left out; none if the stream has ended.
     pub async fn next_message(&mut self) -> Result<Option<Value>, ClientError> {
         while let Some(event) = self.next().await? {
