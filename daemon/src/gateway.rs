@@ -7,11 +7,12 @@ use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
 
 use crate::{
-    catalog::{Catalog, View},
+    capabilities::ClientCapabilities,
+    catalog::{Catalog, view::View},
     config::{secrets::Secrets, snapshot::Snapshot},
     metrics::{GatewayMetrics, Metrics},
     receive::Budget,
-    session::{record::Principal, table::Sessions},
+    session::{Session, record::Principal, table::Sessions},
     store::{Store, memory::Memory},
     target::connect::Connector,
     version::{LATEST, Version},
@@ -67,7 +68,7 @@ impl Gateway {
         let snapshot = ArcSwap::new(snapshot);
         let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
         // Nearly every client has this version, and the report is made of it.
-        drop(gateway.view(LATEST));
+        drop(gateway.view(LATEST, &ClientCapabilities::default()));
         gateway
     }
 
@@ -96,9 +97,14 @@ impl Gateway {
         self.snapshot.load_full()
     }
 
-    /// The catalogue for clients of `version`.
-    pub fn view(&self, version: Version) -> Arc<View> {
-        self.catalog.view(version)
+    /// The catalogue for clients of `version` with these capabilities.
+    pub fn view(&self, version: Version, capabilities: &ClientCapabilities) -> Arc<View> {
+        self.catalog.view(version, capabilities)
+    }
+
+    /// The catalogue for the client of a session.
+    pub fn view_of(&self, session: &Session) -> Arc<View> {
+        self.view(session.version, &session.stored().record.capabilities)
     }
 
     /// Who is calling.

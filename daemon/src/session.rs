@@ -11,7 +11,7 @@ pub mod targets;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicI64, Ordering},
 };
 
 use mooring_runtime::Timestamp;
@@ -28,6 +28,10 @@ use self::{
     targets::Slots,
 };
 use crate::{
+    catalog::{
+        merge::Marks,
+        per_session::{OwnLists, Seen},
+    },
     fault::EndReason,
     store::{Revision, Stored},
     version::Version,
@@ -48,8 +52,10 @@ pub struct Session {
     pub calls: Calls,
     /// Fires when it has ended.
     pub ended: CancellationToken,
-    /// The catalogue's generation that the client has seen, listed or been told of.
-    pub seen: AtomicU64,
+    /// The lists that the client has seen.
+    pub seen: Seen,
+    /// The lists of targets that list for each session.
+    pub lists: OwnLists,
     ties: Mutex<Ties>,
     stream: Mutex<Option<CancellationToken>>,
     last_used: AtomicI64,
@@ -67,7 +73,7 @@ struct Ties {
 
 impl Session {
     /// The session of a stored record.
-    pub fn new(key: Key, stored: Stored, now: Timestamp, seen: u64) -> Self {
+    pub fn new(key: Key, stored: Stored, now: Timestamp, seen: Marks) -> Self {
         let Stored { record, revision } = stored;
         Self {
             key,
@@ -76,7 +82,8 @@ impl Session {
             expires: record.expires,
             calls: Calls::default(),
             ended: CancellationToken::new(),
-            seen: AtomicU64::new(seen),
+            seen: Seen::new(seen),
+            lists: OwnLists::default(),
             ties: Mutex::new(Ties { record, revision, slots: Slots::default() }),
             stream: Mutex::new(None),
             last_used: AtomicI64::new(now.0),

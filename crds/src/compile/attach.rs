@@ -6,10 +6,10 @@ use kube::ResourceExt;
 use super::accept::{accept_target, invalid, namespace_of};
 use super::{Attachment, Platform, Refusal, service_hosts};
 use crate::condition::reason;
-use crate::config::{TargetConfig, TimeoutsConfig};
+use crate::config::{self, TargetConfig, TimeoutsConfig};
 use crate::gateway::{NamespacesFrom, ToolNaming};
 use crate::server::{Scheme, Server};
-use crate::target::TargetGatewayReference;
+use crate::target::{Listing, TargetGatewayReference, ToolFilter};
 use crate::{MCPGateway, MCPTarget, rule};
 
 /// How many targets one gateway takes: each costs its daemons a catalogue, and its configuration is one ConfigMap.
@@ -77,6 +77,8 @@ fn attach_one(
     let timeouts = &target.spec.timeouts;
     Ok(TargetConfig {
         url,
+        listing: listing(target.spec.listing),
+        tools: tools(target.spec.tools.as_ref()),
         alias,
         name: target.name_any(),
         uid: uid(target),
@@ -89,6 +91,19 @@ fn attach_one(
         },
         ..TargetConfig::default()
     })
+}
+
+fn listing(written: Listing) -> config::Listing {
+    match written {
+        Listing::Catalog => config::Listing::Catalog,
+        Listing::PerSession => config::Listing::PerSession,
+    }
+}
+
+fn tools(written: Option<&ToolFilter>) -> config::ToolFilter {
+    let written = written.map(|ToolFilter { allow, deny }| (allow.clone(), deny.clone()));
+    let (allow, deny) = written.unwrap_or_default();
+    config::ToolFilter { allow, deny }
 }
 
 fn consent(gateway: &MCPGateway, target: &MCPTarget) -> Result<(), Refusal> {

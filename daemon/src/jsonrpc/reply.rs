@@ -31,8 +31,8 @@ pub fn error(id: Option<&[u8]>, code: i32, message: &str, data: Option<&Value>) 
     Bytes::from(out)
 }
 
-/// A request of ours: `params` is JSON already.
-pub fn request(id: u64, method: &str, params: &str) -> Bytes {
+/// A request of ours: `id` and `params` are JSON already.
+pub fn request(id: &str, method: &str, params: &str) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#))
 }
 

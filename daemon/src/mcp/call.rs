@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::Context;
 use crate::{
     body::{Answer, Late},
+    catalog::{self, per_session::Asking},
     edge::Accepts,
     fault::Fault,
     jsonrpc::{Kind, Message, envelope::text},
@@ -30,10 +31,10 @@ pub(super) async fn tool(
     let nameless = || Fault::InvalidParams("tools/call needs the name of a tool".to_owned());
     let raw = params.name.as_ref().ok_or_else(nameless)?;
     let exposed = text(raw).map_err(|_| nameless())?;
-    let (target, own) = route(context, session, &exposed).await?;
+    let of = Arc::new(OnBehalf::default());
+    let (target, own) = route(context, session, &of, &exposed).await?;
     context.account.target = Some(target.alias().to_owned());
 
-    let of = Arc::new(OnBehalf::default());
     let mut call = Call::begin(session, id, &target)?;
     let sessions = Arc::clone(&context.gateway.sessions);
     let open = tokio::select! {
@@ -62,28 +63,27 @@ pub(super) async fn tool(
     relay(forward, Request { body, share }, accepts).await
 }
 
-/// The target of an exposed name, and the tool's own name there.
+/// The target of an exposed name, and the tool's own name there. A tool that the target's configuration hides is not
+/// there.
 async fn route<'n>(
     context: &Context<'_>,
-    session: &Session,
+    session: &Arc<Session>,
+    of: &Arc<OnBehalf>,
     exposed: &'n str,
 ) -> Result<(Arc<Target>, Cow<'n, str>), Fault> {
     let unknown = || Fault::InvalidParams(format!("Unknown tool: {exposed}"));
-    match context.snapshot.router.route(exposed) {
+    let (target, own) = match context.snapshot.router.route(exposed) {
         Route::Target(at, own) => {
             let target = context.snapshot.targets.get(at).ok_or_else(unknown)?;
-            Ok((Arc::clone(target), Cow::Borrowed(own)))
+            (Arc::clone(target), Cow::Borrowed(own))
         }
         Route::Catalog(own) => {
-            let view = context.gateway.view(session.version);
-            let mut merged = view.merged();
-            if merged.target_of(own).is_none() {
-                // It may be of a target that was not heard of yet.
-                merged = view.settled().await;
-            }
-            let listing = merged.target_of(own).and_then(|at| merged.listings.get(at)).ok_or_else(unknown)?;
-            Ok((Arc::clone(listing.target()), Cow::Borrowed(own)))
+            let view = context.gateway.view_of(session);
+            let asking = Asking { sessions: &context.gateway.sessions, session, view: &view, of };
+            let (target, own) = asking.find(catalog::kind::Kind::Tools, own).await.ok_or_else(unknown)?;
+            (target, Cow::Owned(own))
         }
-        Route::None => Err(unknown()),
-    }
+        Route::None => return Err(unknown()),
+    };
+    if target.offers_tool(&own) { Ok((target, own)) } else { Err(unknown()) }
 }

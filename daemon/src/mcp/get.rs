@@ -1,9 +1,6 @@
 //! GET: the stream on which the client hears of changes. No resumption yet, so its events carry no ids.
 
-use std::{
-    io,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -15,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Context;
 use crate::{
     body::Answer,
+    catalog::{kind, merge::Marks, view::View},
     edge,
     fault::Fault,
     jsonrpc::{reply, sse},
@@ -22,63 +20,84 @@ use crate::{
     session::Session,
 };
 
-/// An open stream. Its queue is one number: the generation that the client was last told of. Changes that come while
-/// a write is under way are one change, and none is lost.
-struct Changes {
+/// An open stream. Its queue is one mark for each kind of list: the one that the client was last told of. Changes that
+/// come while a write is under way are one change, and none is lost.
+struct Listening {
     session: Arc<Session>,
-    generations: watch::Receiver<u64>,
+    /// Held for as long as the stream is open, so that the view does not end under it.
+    view: Arc<View>,
+    changes: watch::Receiver<u64>,
     /// Fires when the session ends, or when a newer stream takes its place.
     over: CancellationToken,
     tasks: Tasks,
-    /// The generation that was last told on this stream. What the session has seen grows by its lists alone: a
+    /// The lists that were last told of on this stream. What the session has seen grows by its lists alone: a
     /// notification that was written may never have been read.
-    told: u64,
+    told: Marks,
     begun: bool,
 }
 
 pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
     edge::check_accept(&context.head.method, &context.head.headers)?;
     let session = context.session().await?;
-    let changes = Changes {
-        generations: context.gateway.view(session.version).generations(),
+    let view = context.gateway.view_of(&session);
+    let listening = Listening {
+        changes: view.changes(),
+        view,
         over: session.take_stream(),
+        told: session.seen.marks(),
         session,
         tasks: context.gateway.shared.tasks.clone(),
-        told: 0,
         begun: false,
     };
-    let chunks = stream::unfold(changes, |mut changes| async {
-        let chunk = changes.next().await?;
-        Some((Ok::<_, io::Error>(chunk), changes))
+    let chunks = stream::unfold(listening, |mut listening| async {
+        let chunk = listening.next().await?;
+        Some((Ok::<_, io::Error>(chunk), listening))
     });
     Ok(event_response(Answer::chunks(Box::pin(chunks), None)))
 }
 
-impl Changes {
+impl Listening {
     async fn next(&mut self) -> Option<Bytes> {
         if !self.begun {
             // At once, so that the head leaves and proxies see a stream.
             self.begun = true;
             return Some(sse::KEEP_ALIVE);
         }
-        let session = Arc::clone(&self.session);
-        let known = || self.told.max(session.seen.load(Ordering::Relaxed));
-        let news = self.generations.wait_for(|generation| *generation > known());
-        let news = tokio::select! {
-            biased;
-            () = self.over.cancelled() => return None,
-            // A client whose stream ends opens it again, at another replica.
-            () = self.tasks.drain.cancelled() => return None,
-            news = timeout(SILENCE, news) => news,
-        };
-        match news {
-            Ok(Ok(generation)) => {
-                self.told = *generation;
-                Some(sse::message(&reply::notification("notifications/tools/list_changed")))
+        loop {
+            self.changes.mark_unchanged();
+            if let Some(news) = self.news() {
+                return Some(news);
             }
-            // The gateway is gone.
-            Ok(Err(_)) => None,
-            Err(_) => Some(sse::KEEP_ALIVE),
+            let changed = timeout(SILENCE, self.changes.changed());
+            let changed = tokio::select! {
+                biased;
+                () = self.over.cancelled() => return None,
+                // A client whose stream ends opens it again, at another replica.
+                () = self.tasks.drain.cancelled() => return None,
+                changed = changed => changed,
+            };
+            match changed {
+                Ok(Ok(())) => {}
+                // The gateway is gone.
+                Ok(Err(_)) => return None,
+                Err(_) => return Some(sse::KEEP_ALIVE),
+            }
         }
+    }
+
+    /// What the client was neither shown nor told of yet.
+    fn news(&mut self) -> Option<Bytes> {
+        let merged = self.view.merged();
+        let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, None);
+        if kinds.is_empty() {
+            return None;
+        }
+        let marks = merged.marks(None);
+        for kind in &kinds {
+            self.told.set(*kind, *marks.get(*kind));
+        }
+        let messages = kind::notifications(&kinds);
+        let messages = messages.iter().map(|method| sse::message(&reply::notification(method)));
+        Some(Bytes::from(messages.collect::<Vec<_>>().concat()))
     }
 }

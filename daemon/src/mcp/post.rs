@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use super::{Context, accepted, call, initialize, list};
 use crate::{
     body::{Answer, method_label},
-    edge,
+    catalog, edge,
     fault::Fault,
     jsonrpc::{Kind, Message, Params, reply},
     receive::{Received, receive},
@@ -32,9 +32,11 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
             let session = context.session().await?;
             match method.as_str() {
                 "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
-                "tools/list" => list::tools(context, &session, id, params).await,
                 "tools/call" => call::tool(context, &session, &message, share, accepts).await,
-                _ => Err(Fault::MethodNotFound),
+                method => match catalog::kind::Kind::of_method(method) {
+                    Some(kind) => list::list(context, &session, kind, id, params).await,
+                    None => Err(Fault::MethodNotFound),
+                },
             }
         }
         Kind::Notification { method, params } => {

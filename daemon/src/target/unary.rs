@@ -36,8 +36,22 @@ pub struct Reply {
 /// # Errors
 /// [`NoAnswer`]; an error that the target answered is one of them.
 pub async fn ask(target: &Target, wire: &Wire, method: &str, params: &str) -> Result<Reply, NoAnswer> {
-    // One request at a time on a session of ours, so one id serves.
-    let body = Outgoing::from(reply::request(1, method, params));
+    // Where a session of ours has one request at a time, one id serves.
+    ask_as(target, wire, "1", method, params).await
+}
+
+/// As [`ask`], under a request id, raw JSON, that no other request in flight in the session has.
+///
+/// # Errors
+/// As [`ask`].
+pub async fn ask_as(
+    target: &Target,
+    wire: &Wire,
+    id: &str,
+    method: &str,
+    params: &str,
+) -> Result<Reply, NoAnswer> {
+    let body = Outgoing::from(reply::request(id, method, params));
     let Answer { headers, events, body } = exchange(target, wire, body).await?;
     let message = if events { from_events(target, wire, body).await? } else { whole(body).await? };
     let result = result_of(&message)?;
