@@ -56,11 +56,12 @@ pub struct TargetReport {
     pub protocol_version: Option<String>,
     /// How many tools it lists.
     pub tools: i32,
-    /// What went wrong, in a sentence without addresses, times or counts; empty where nothing did.
+    /// What went wrong, in a sentence without addresses, times or counts; empty where nothing did. Of a target that
+    /// is ready, the lists that it does not give.
     pub message: String,
-    /// Exposed tool names over 64 characters; some clients refuse them. At most five.
+    /// Exposed names over 64 characters; some clients refuse them. At most five; those of prompts say so.
     pub long_names: Vec<String>,
-    /// Tools hidden because an older target has one of that name. At most five.
+    /// Tools, prompts and resources hidden because an older target has one of that name or URI. At most five.
     pub collisions: Vec<String>,
 }
 

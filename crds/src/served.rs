@@ -9,7 +9,7 @@ use crate::server::{Server, ServerType, ServiceServer, UrlServer};
 use crate::serving::{Drain, Endpoint, Expose, Limits};
 use crate::session::{GatewaySession, SessionMode};
 use crate::store::{Store, StoreType};
-use crate::target::{Listing, MCPTargetSpec, OnSessionLoss, TargetProtocol};
+use crate::target::{MCPTargetSpec, OnSessionLoss, TargetProtocol};
 use crate::timeouts::Timeouts;
 
 /// A field that is written and not served.
@@ -131,10 +131,10 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
         gateway_refs: _,
         server,
         protocol,
-        listing,
+        listing: _,
         credentials,
         headers,
-        tools,
+        tools: _,
         timeouts,
         on_session_loss,
         pod_template,
@@ -145,13 +145,8 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
         TargetProtocol::Auto | TargetProtocol::StreamableHTTP => {}
         TargetProtocol::SSE => found.instead(true, "spec.protocol: SSE", "write Auto or StreamableHTTP"),
     }
-    match listing {
-        Listing::Catalog => {}
-        Listing::PerSession => found.instead(true, "spec.listing: PerSession", "write Catalog"),
-    }
     found.note(credentials.is_some(), "spec.credentials");
     found.note(headers.is_some(), "spec.headers");
-    found.note(tools.is_some(), "spec.tools");
     let Timeouts {
         connect_seconds: _,
         request_seconds: _,

@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test panics")]
 
 use mooring_crds::condition::reason;
-use mooring_crds::config::{DrainConfig, GatewayConfig, Naming, TargetConfig, TimeoutsConfig};
+use mooring_crds::config::{
+    DrainConfig, GatewayConfig, Listing, Naming, TargetConfig, TimeoutsConfig, ToolFilter,
+};
 use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
 use serde::de::DeserializeOwned;
 
@@ -79,6 +81,7 @@ fn every_served_field_reaches_the_configuration() {
         1,
         "{gatewayRefs: [{name: tools, namespace: ai, prefix: time}], \
          server: {type: Service, service: {name: clock, port: 443, path: /x, scheme: HTTPS}}, \
+         listing: PerSession, tools: {allow: ['get_*'], deny: ['*_secret']}, \
          timeouts: {connectSeconds: 1, requestSeconds: 2, maximumSeconds: 3}}",
     );
     let config = compile(&gateway, &[target], &Platform::default()).unwrap().config;
@@ -110,6 +113,8 @@ fn every_served_field_reaches_the_configuration() {
             namespace: "far".to_owned(),
             uid: "uid-far-clock".to_owned(),
             url: "https://clock.far.svc:443/x".to_owned(),
+            listing: Listing::PerSession,
+            tools: ToolFilter { allow: vec!["get_*".to_owned()], deny: vec!["*_secret".to_owned()] },
             timeouts: TimeoutsConfig {
                 connect_seconds: 1,
                 request_seconds: 2,

@@ -91,11 +91,9 @@ fn each_unserved_field_of_a_target_is_refused_by_its_name() {
             "spec.server.url.clientCertificateRef",
         ),
         ("protocol: SSE", "spec.protocol: SSE"),
-        ("listing: PerSession", "spec.listing: PerSession"),
         ("credentials: {type: ServiceAccountToken, serviceAccountToken: {audience: a}}", "spec.credentials"),
         ("headers: {allowedRequest: [X-Trace]}", "spec.headers"),
         ("headers: {}", "spec.headers"),
-        ("tools: {deny: ['delete_*']}", "spec.tools"),
         ("podTemplate: {}", "spec.podTemplate"),
     ] {
         assert_refused(yaml, field, target);

@@ -74,7 +74,7 @@ fn find_session(bencher: Bencher<'_, '_>, held: usize) {
                 client_info: "{}".into(),
                 capabilities: moored::capabilities::ClientCapabilities::default(),
                 timeout: Duration::from_secs(3600),
-                seen: 0,
+                seen: moored::catalog::merge::Marks::default(),
             };
             id = Some(sessions.create(opening).await.unwrap().to_string());
         }

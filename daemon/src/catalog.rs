@@ -1,201 +1,245 @@
 //! What targets offer, learnt by the gateway for itself, apart from any client's session (DESIGN §3.4).
 //!
-//! One view for each version that clients negotiated, since a target is never offered a newer version than the
-//! client's; in each view one catalogue session for each target. Views are as many as there are versions.
+//! One view for each version and set of capabilities that clients announced, since a target is never offered a newer
+//! version than the client's and may list by what the client can do; in each view one catalogue session for each
+//! target. Views are bounded in number, and one that nobody uses ends.
 
+pub mod capabilities;
+pub mod item;
+pub mod kind;
 pub mod listing;
+pub mod lists;
 pub mod merge;
+pub mod pages;
+pub mod per_session;
 pub mod report;
 pub mod session;
-pub mod tools;
+pub mod template;
+pub mod view;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::AtomicU64},
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use mooring_runtime::Tasks;
 use parking_lot::Mutex;
-use tokio::{sync::watch, time::timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::{listing::Listing, merge::Merged};
-use crate::{config::snapshot::Snapshot, version::Version};
+use self::view::View;
+use crate::{
+    capabilities::ClientCapabilities,
+    config::snapshot::Snapshot,
+    version::{LATEST, VERSIONS, Version},
+};
+
+/// The most views at once; those without capabilities, one for each version, always have their place among them.
+const MOST_VIEWS: usize = 32;
+/// How long a view lives without use.
+const UNUSED: Duration = Duration::from_secs(600);
 
 /// The catalogue of one gateway.
 #[derive(Debug)]
 pub struct Catalog {
+    views: Arc<Views>,
+    /// Ends the task that ends views.
+    _expiry: DropGuard,
+}
+
+#[derive(Debug)]
+struct Views {
     tasks: Tasks,
-    views: Mutex<Views>,
+    marks: Arc<AtomicU64>,
+    table: Mutex<Table>,
+    /// Fires when a view begins.
+    begun: Notify,
 }
 
 /// Under one lock, so that no view begins with a configuration older than the others'.
 #[derive(Debug)]
-struct Views {
+struct Table {
     /// The newest.
     snapshot: Arc<Snapshot>,
-    by_version: HashMap<Version, Arc<View>>,
+    held: HashMap<Key, Held>,
 }
 
-/// The catalogue as clients of one version see it.
-#[derive(Debug)]
-pub struct View {
-    version: Version,
-    tasks: Tasks,
-    state: Mutex<State>,
-    merged: ArcSwap<Merged>,
-    /// The merged list's generation; it grows when, and only when, the list changed.
-    generation: watch::Sender<u64>,
-    /// Fires at every change of any listing, whether the merged list changed or not.
-    heard: watch::Sender<u64>,
-}
+type Key = (Version, ClientCapabilities);
 
 #[derive(Debug)]
-struct State {
-    snapshot: Arc<Snapshot>,
-    /// By the target's uid.
-    entries: HashMap<String, Entry>,
+struct Held {
+    view: Arc<View>,
+    used: Instant,
 }
 
-#[derive(Debug)]
-struct Entry {
-    listing: Arc<Listing>,
-    /// Ends the catalogue session.
-    stop: CancellationToken,
+impl Held {
+    /// Whether a stream or a request has it. Under the table's lock nobody else can come by it.
+    fn in_use(&self) -> bool {
+        Arc::strong_count(&self.view) > 1
+    }
 }
 
 impl Catalog {
     /// The catalogue of a configuration, without views yet.
     pub fn new(tasks: &Tasks, snapshot: &Arc<Snapshot>) -> Self {
-        let views = Views { snapshot: Arc::clone(snapshot), by_version: HashMap::new() };
-        Self { tasks: tasks.clone(), views: Mutex::new(views) }
+        let table = Table { snapshot: Arc::clone(snapshot), held: HashMap::new() };
+        let views = Arc::new(Views {
+            tasks: tasks.clone(),
+            marks: Arc::new(AtomicU64::new(1)),
+            table: Mutex::new(table),
+            begun: Notify::new(),
+        });
+        let stop = tasks.drain.child_token();
+        tasks.spawn(expire(Arc::downgrade(&views), stop.clone()));
+        Self { views, _expiry: stop.drop_guard() }
     }
 
-    /// The view of one version, begun now where no client had that version yet.
-    pub fn view(&self, version: Version) -> Arc<View> {
-        let mut views = self.views.lock();
-        let Views { snapshot, by_version } = &mut *views;
-        let view = by_version.entry(version).or_insert_with(|| {
-            let view = View::new(version, &self.tasks, snapshot);
-            view.configure(snapshot);
-            view
+    /// The view of one version and these capabilities, begun now where no client had them yet.
+    ///
+    /// Beyond the bound the view that was used least recently and that nobody has now makes room; where all are in use,
+    /// it is the view of that version without capabilities. Whoever holds a view keeps it.
+    pub fn view(&self, version: Version, capabilities: &ClientCapabilities) -> Arc<View> {
+        let now = Instant::now();
+        let mut table = self.views.table.lock();
+        let mut key = (version, capabilities.clone());
+        if !table.held.contains_key(&key) && !is_plain(&key) && !table.make_room() {
+            key = (version, ClientCapabilities::default());
+        }
+        let Table { snapshot, held } = &mut *table;
+        let held = held.entry(key).or_insert_with_key(|(version, capabilities)| {
+            let Views { tasks, marks, table: _, begun } = &*self.views;
+            begun.notify_one();
+            Held { view: View::new(*version, capabilities.clone(), tasks, marks, snapshot), used: now }
         });
-        Arc::clone(view)
+        held.used = now;
+        Arc::clone(&held.view)
     }
 
     /// Takes a new configuration into every view.
     pub fn configure(&self, snapshot: &Arc<Snapshot>) {
-        let mut views = self.views.lock();
-        views.snapshot = Arc::clone(snapshot);
-        for view in views.by_version.values() {
-            view.configure(snapshot);
+        let mut table = self.views.table.lock();
+        table.snapshot = Arc::clone(snapshot);
+        for held in table.held.values() {
+            held.view.configure(snapshot);
         }
     }
 }
 
-impl View {
-    fn new(version: Version, tasks: &Tasks, snapshot: &Arc<Snapshot>) -> Arc<Self> {
-        Arc::new(Self {
-            version,
-            tasks: tasks.clone(),
-            state: Mutex::new(State { snapshot: Arc::clone(snapshot), entries: HashMap::new() }),
-            merged: ArcSwap::from_pointee(Merged::default()),
-            generation: watch::Sender::new(0),
-            heard: watch::Sender::new(0),
-        })
+fn is_plain((_, capabilities): &Key) -> bool {
+    *capabilities == ClientCapabilities::default()
+}
+
+impl Table {
+    /// Makes room for one more view with capabilities; `false` where all are in use.
+    fn make_room(&mut self) -> bool {
+        let others = || self.held.iter().filter(|(key, _)| !is_plain(key));
+        if others().count() < MOST_VIEWS - VERSIONS.len() {
+            return true;
+        }
+        let oldest = others().filter(|(_, held)| !held.in_use()).min_by_key(|(_, held)| held.used);
+        let Some(key) = oldest.map(|(key, _)| key.clone()) else { return false };
+        self.held.remove(&key).is_some()
     }
 
-    /// Begins catalogue sessions for new and changed targets and ends those of removed ones.
-    fn configure(self: &Arc<Self>, snapshot: &Arc<Snapshot>) {
-        let mut state = self.state.lock();
-        state.snapshot = Arc::clone(snapshot);
-        state.entries.retain(|uid, entry| {
-            let kept = snapshot.targets.iter().any(|target| target.config.uid == *uid);
-            if !kept {
-                entry.stop.cancel();
+    /// Ends the views that were not used for their time, and says when to look again. The one that reports are made of
+    /// stays.
+    fn end_unused(&mut self, now: Instant) -> Option<Instant> {
+        self.held.retain(|(version, capabilities), held| {
+            if held.in_use() {
+                held.used = now;
             }
-            kept
+            let reported = *version == LATEST && *capabilities == ClientCapabilities::default();
+            reported || now < held.used + UNUSED
         });
-        for target in &snapshot.targets {
-            let known = state.entries.get(&target.config.uid).map(|entry| &entry.listing);
-            // The same configuration keeps its `Arc`; another one is asked anew, its old tools shown until it answers.
-            if known.is_some_and(|listing| listing.is_of(target)) {
-                continue;
+        self.held.values().filter(|held| !held.view.is_reported()).map(|held| held.used + UNUSED).min()
+    }
+}
+
+/// Ends views that nobody uses, for as long as there is the catalogue.
+async fn expire(views: Weak<Views>, stop: CancellationToken) {
+    loop {
+        let Some(views) = views.upgrade() else { return };
+        let next = views.table.lock().end_unused(Instant::now());
+        let begun = views.begun.notified();
+        let wake = async {
+            match next {
+                Some(next) => drop(timeout_at(next, begun).await),
+                None => begun.await,
             }
-            let listing = Arc::new(Listing::pending(target, known.and_then(|listing| listing.tools())));
-            let stop = self.tasks.drain.child_token();
-            if let Some(old) =
-                state.entries.insert(target.config.uid.clone(), Entry { listing, stop: stop.clone() })
-            {
-                old.stop.cancel();
-            }
-            let view: Weak<Self> = Arc::downgrade(self);
-            let tasks = self.tasks.clone();
-            self.tasks.spawn(session::run(view, Arc::clone(target), self.version, tasks, stop));
-        }
-        self.merge(&state);
-    }
-
-    /// Takes what a catalogue session learnt; nothing where its target was reconfigured meanwhile.
-    fn publish(&self, listing: Listing) {
-        let mut state = self.state.lock();
-        if let Some(entry) = state.entries.get_mut(listing.uid())
-            && entry.listing.is_of_same_target(&listing)
-        {
-            entry.listing = Arc::new(listing);
-            self.merge(&state);
+        };
+        if stop.run_until_cancelled(wake).await.is_none() {
+            return;
         }
     }
+}
 
-    fn merge(&self, state: &State) {
-        let listings: Vec<Arc<Listing>> = state
-            .snapshot
-            .targets
-            .iter()
-            .filter_map(|target| state.entries.get(&target.config.uid))
-            .map(|entry| Arc::clone(&entry.listing))
-            .collect();
-        let merged = merge::merge(&state.snapshot.router, &listings);
-        let changed = !merged.same_list(&self.merged.load());
-        self.merged.store(Arc::new(merged));
-        if changed {
-            self.generation.send_modify(|generation| *generation += 1);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{gateway_config, shared};
+
+    fn catalog() -> Catalog {
+        let shared = shared();
+        let snapshot = Snapshot::new(
+            gateway_config(),
+            crate::config::secrets::Secrets::default(),
+            None,
+            &shared.connector,
+            &shared.metrics,
+        );
+        Catalog::new(&shared.tasks, &Arc::new(snapshot))
+    }
+
+    fn able(n: usize) -> ClientCapabilities {
+        ClientCapabilities::parse(format!(r#"{{"experimental":{{"n":{n}}}}}"#).as_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn equal_capabilities_share_a_view_and_others_have_their_own() {
+        let catalog = catalog();
+        let view = catalog.view(LATEST, &able(1));
+        assert!(Arc::ptr_eq(&view, &catalog.view(LATEST, &able(1))));
+        assert!(!Arc::ptr_eq(&view, &catalog.view(LATEST, &able(2))));
+        assert!(!Arc::ptr_eq(&view, &catalog.view(Version::V2025_06_18, &able(1))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn beyond_the_bound_the_least_recently_used_makes_room_and_where_all_are_used_the_plain_one_is_shared()
+     {
+        let catalog = catalog();
+        let most = MOST_VIEWS - VERSIONS.len();
+        let mut held = Vec::new();
+        for n in 0..most {
+            held.push(catalog.view(LATEST, &able(n)));
+            tokio::time::advance(Duration::from_secs(1)).await;
         }
-        self.heard.send_modify(|count| *count = count.wrapping_add(1));
+        let over = catalog.view(LATEST, &able(most));
+        assert!(over.is_reported(), "all are in use");
+        let (first, second) = (Arc::downgrade(&held[0]), Arc::downgrade(&held[1]));
+        held.drain(..2);
+        assert!(!catalog.view(LATEST, &able(most)).is_reported());
+        assert_eq!((first.strong_count(), second.strong_count()), (0, 1));
+        assert_eq!(catalog.views.table.lock().held.len(), most + 1);
     }
 
-    /// The merged list of now.
-    pub fn merged(&self) -> Arc<Merged> {
-        self.merged.load_full()
-    }
-
-    /// The generation of the merged list.
-    pub fn generation(&self) -> u64 {
-        *self.generation.borrow()
-    }
-
-    /// Follows the generation.
-    pub fn generations(&self) -> watch::Receiver<u64> {
-        self.generation.subscribe()
-    }
-
-    /// Follows every change of any listing.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.heard.subscribe()
-    }
-
-    /// The merged list once every target was heard of, or after the longest `connectSeconds` of those that were not.
-    pub async fn settled(&self) -> Arc<Merged> {
-        let mut changes = self.changes();
-        let merged = self.merged();
-        let Some(bound) = merged.pending else { return merged };
-        let settle = changes.wait_for(|_| self.merged.load().pending.is_none());
-        // After the bound the list is what it is: a silent target delays nobody longer (case 034).
-        let settled = timeout(Duration::from_secs(bound.into()), settle).await;
-        tracing::trace!(in_time = settled.is_ok(), "catalogue settled");
-        drop(settled);
-        self.merged()
+    #[tokio::test(start_paused = true)]
+    async fn a_view_without_use_ends_after_ten_minutes_and_one_that_somebody_holds_does_not() {
+        let catalog = catalog();
+        let reported = Arc::downgrade(&catalog.view(LATEST, &ClientCapabilities::default()));
+        let unused = Arc::downgrade(&catalog.view(LATEST, &able(1)));
+        let held = catalog.view(LATEST, &able(2));
+        let weak = Arc::downgrade(&held);
+        // The runtime has time stand still while anything can run, so the task has seen all that is due.
+        tokio::time::sleep_until(Instant::now() + UNUSED - Duration::from_secs(1)).await;
+        assert_eq!(unused.strong_count(), 1);
+        tokio::time::sleep_until(Instant::now() + Duration::from_secs(2)).await;
+        assert_eq!((unused.strong_count(), weak.strong_count(), reported.strong_count()), (0, 2, 1));
+        drop(held);
+        tokio::time::sleep_until(Instant::now() + 2 * UNUSED).await;
+        assert_eq!((weak.strong_count(), reported.strong_count()), (0, 1));
     }
 }

@@ -63,6 +63,8 @@ pub enum Fault {
     MethodNotFound,
     /// Parameters that the method cannot take.
     InvalidParams(String),
+    /// A resource that no target of the session has.
+    ResourceNotFound(String),
     /// An `Accept` that takes none of our answers.
     NotAcceptable,
     /// A `Content-Type` other than JSON.
@@ -147,6 +149,7 @@ mod code {
     pub(super) const METHOD_NOT_FOUND: i32 = -32601;
     pub(super) const INVALID_PARAMS: i32 = -32602;
     pub(super) const INTERNAL: i32 = -32603;
+    pub(super) const RESOURCE_NOT_FOUND: i32 = -32002;
     pub(super) const SESSION: i32 = -32001;
     pub(super) const CANCELLED: i32 = -32800;
 }
@@ -173,6 +176,7 @@ impl Fault {
             Self::DuplicateId => (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "duplicate_id"),
             Self::MethodNotFound => (S::OK, code::METHOD_NOT_FOUND, Client, "method_not_found"),
             Self::InvalidParams(_) => (S::OK, code::INVALID_PARAMS, Client, "invalid_params"),
+            Self::ResourceNotFound(_) => (S::OK, code::RESOURCE_NOT_FOUND, Client, "resource_not_found"),
             Self::NotAcceptable => (S::NOT_ACCEPTABLE, code::INVALID_REQUEST, Client, "not_acceptable"),
             Self::UnsupportedMediaType => {
                 (S::UNSUPPORTED_MEDIA_TYPE, code::INVALID_REQUEST, Client, "unsupported_media_type")
@@ -234,6 +238,7 @@ impl Fault {
             Self::DuplicateId => "a request with this id is still running in this session".to_owned(),
             Self::MethodNotFound => "Method not found".to_owned(),
             Self::InvalidParams(why) => why.clone(),
+            Self::ResourceNotFound(_) => "Resource not found".to_owned(),
             Self::NotAcceptable => {
                 "Accept must include application/json, and for GET text/event-stream".to_owned()
             }
@@ -260,6 +265,7 @@ impl Fault {
         match self {
             Self::TargetSessionLost { target } => Some(json!({"target": target, "reason": self.label()})),
             Self::Target { target, failure } => Some(json!({"target": target, "reason": failure.label()})),
+            Self::ResourceNotFound(uri) => Some(json!({"uri": uri})),
             Self::SessionEnded(reason) => Some(json!({"reason": reason.label()})),
             Self::Syntax
             | Self::NotAMessage(_)

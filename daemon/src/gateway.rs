@@ -7,13 +7,18 @@ use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
 
 use crate::{
-    catalog::{Catalog, View},
+    capabilities::ClientCapabilities,
+    catalog::{Catalog, view::View},
+    catalog::{kind, listing::is_per_session},
     config::{secrets::Secrets, snapshot::Snapshot},
+    jsonrpc::reply,
     metrics::{GatewayMetrics, Metrics},
     receive::Budget,
     session::{
+        Session,
         record::Principal,
-        table::{Identity, Sessions},
+        table::{Hints, Identity, Sessions},
+        targets::TargetSession,
     },
     store::{Store, memory::Memory},
     target::connect::Connector,
@@ -77,8 +82,14 @@ impl Gateway {
         let catalog = Catalog::new(&shared.tasks, &snapshot);
         let snapshot = ArcSwap::new(snapshot);
         let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
+        let weak = Arc::downgrade(&gateway);
+        gateway.sessions.tell_hints(Hints(Box::new(move |session, open, method| {
+            if let Some(gateway) = weak.upgrade() {
+                gateway.lists_changed(session, open, method);
+            }
+        })));
         // Nearly every client has this version, and the report is made of it.
-        drop(gateway.view(LATEST));
+        drop(gateway.view(LATEST, &ClientCapabilities::default()));
         gateway
     }
 
@@ -107,9 +118,31 @@ impl Gateway {
         self.snapshot.load_full()
     }
 
-    /// The catalogue for clients of `version`.
-    pub fn view(&self, version: Version) -> Arc<View> {
-        self.catalog.view(version)
+    /// The catalogue for clients of `version` with these capabilities.
+    pub fn view(&self, version: Version, capabilities: &ClientCapabilities) -> Arc<View> {
+        self.catalog.view(version, capabilities)
+    }
+
+    /// The catalogue for the client of a session.
+    pub fn view_of(&self, session: &Session) -> Arc<View> {
+        self.view(session.version, &session.stored().record.capabilities)
+    }
+
+    /// A target said in a client's session, by `method`, that lists of it have changed. Where they are the session's own
+    /// the client is told; elsewhere the catalogue looks, and tells all whom it concerns.
+    fn lists_changed(&self, session: &Session, open: &TargetSession, method: &str) {
+        let uid = &open.target.config.uid;
+        let own = is_per_session(&open.target);
+        for kind in kind::of_notification(method) {
+            if own {
+                session.lists.forget(uid, kind);
+            } else {
+                self.view_of(session).refresh(uid, kind);
+            }
+        }
+        if own && let Some(channel) = session.known_channel() {
+            channel.outbox.push(reply::notification(method));
+        }
     }
 
     /// Who is calling.

@@ -15,6 +15,7 @@ mod notify;
 mod post;
 mod resume;
 mod tasks;
+mod unlisted;
 
 use std::sync::Arc;
 

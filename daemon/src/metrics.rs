@@ -15,13 +15,16 @@ const SECONDS: [f64; 16] = [
 ];
 
 /// The methods that have a label of their own; every other is `other`.
-pub const METHODS: [&str; 8] = [
+pub const METHODS: [&str; 11] = [
     "initialize",
     "notifications/initialized",
     "notifications/cancelled",
     "ping",
     "tools/list",
     "tools/call",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
     "GET",
     "DELETE",
 ];

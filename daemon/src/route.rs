@@ -8,7 +8,7 @@ use mooring_crds::config::Naming;
 pub const LONGEST_NAME: usize = 64;
 
 /// How names are read in one configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Router {
     naming: Naming,
     /// Alias to position in the configuration.

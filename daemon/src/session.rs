@@ -22,7 +22,7 @@ pub mod task_ids;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicI64, Ordering},
 };
 
 use mooring_runtime::Timestamp;
@@ -40,6 +40,10 @@ use self::{
     targets::Slots,
 };
 use crate::{
+    catalog::{
+        merge::Marks,
+        per_session::{OwnLists, Seen},
+    },
     fault::EndReason,
     store::{Revision, Stored},
     version::Version,
@@ -64,8 +68,10 @@ pub struct Session {
     pub calls: Calls,
     /// Fires when it has ended.
     pub ended: CancellationToken,
-    /// The catalogue's generation that the client has seen, listed or been told of.
-    pub seen: AtomicU64,
+    /// The lists that the client has seen.
+    pub seen: Seen,
+    /// The lists of targets that list for each session.
+    pub lists: OwnLists,
     ties: Mutex<Ties>,
     channel: OnceLock<Box<Channel>>,
     initialized: AtomicBool,
@@ -84,7 +90,7 @@ struct Ties {
 
 impl Session {
     /// The session of a stored record.
-    pub fn new(key: Key, stored: Stored, now: Timestamp, seen: u64) -> Self {
+    pub fn new(key: Key, stored: Stored, now: Timestamp, seen: Marks) -> Self {
         let Stored { record, revision } = stored;
         Self {
             key,
@@ -95,7 +101,8 @@ impl Session {
             ephemeral: false,
             calls: Calls::default(),
             ended: CancellationToken::new(),
-            seen: AtomicU64::new(seen),
+            seen: Seen::new(seen),
+            lists: OwnLists::default(),
             ties: Mutex::new(Ties { record, revision, slots: Slots::default() }),
             channel: OnceLock::new(),
             initialized: AtomicBool::new(false),

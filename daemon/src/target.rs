@@ -18,7 +18,7 @@ use http::{
 };
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use mooring_crds::config::TargetConfig;
+use mooring_crds::config::{TargetConfig, ToolFilter};
 use mooring_runtime::Tasks;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -29,7 +29,7 @@ use self::{
     body::Outgoing,
     connect::{Connector, Forbidden, Pool},
 };
-use crate::{fault::TargetFailure, metrics::TargetMetrics, version::Version};
+use crate::{fault::TargetFailure, glob, metrics::TargetMetrics, version::Version};
 
 /// `Mcp-Session-Id`.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -139,6 +139,12 @@ impl Target {
     /// Its alias: its name in errors, logs and metrics.
     pub fn alias(&self) -> &str {
         &self.config.alias
+    }
+
+    /// Whether its tool of this own name is there at all: deny wins, and no allow allows all.
+    pub fn offers_tool(&self, own: &str) -> bool {
+        let ToolFilter { allow, deny } = &self.config.tools;
+        (allow.is_empty() || glob::any(allow, own)) && !glob::any(deny, own)
     }
 
     /// How long it may take to connect and to answer `initialize`.

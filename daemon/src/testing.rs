@@ -65,7 +65,7 @@ pub(crate) fn opening() -> crate::session::table::Opening {
         client_info: "{}".into(),
         capabilities: crate::capabilities::ClientCapabilities::default(),
         timeout: std::time::Duration::from_secs(3600),
-        seen: 0,
+        seen: crate::catalog::merge::Marks::default(),
     }
 }
 

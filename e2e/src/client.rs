@@ -151,9 +151,20 @@ impl Client {
         Ok(session)
     }
 
+    /// Begins a session as a client with these capabilities does.
+    pub async fn initialize_as(&self, capabilities: Value) -> Result<Session, ClientError> {
+        let session = self.begin(capabilities).await?;
+        session.notify("notifications/initialized", json!({})).await?;
+        Ok(session)
+    }
+
     /// Begins a session without a `notifications/initialized`.
     pub async fn initialize_only(&self) -> Result<Session, ClientError> {
-        let answer = self.post_initialize(PROTOCOL_VERSION, json!({})).await?;
+        self.begin(json!({})).await
+    }
+
+    async fn begin(&self, capabilities: Value) -> Result<Session, ClientError> {
+        let answer = self.post_initialize(PROTOCOL_VERSION, capabilities).await?;
         let response = answer.response();
         let version = response.pointer("/result/protocolVersion").and_then(Value::as_str);
         match (answer.header("mcp-session-id"), version) {

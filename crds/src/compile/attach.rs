@@ -6,10 +6,10 @@ use kube::ResourceExt;
 use super::accept::{accept_target, invalid, namespace_of};
 use super::{Attachment, Platform, Refusal, service_hosts};
 use crate::condition::reason;
-use crate::config::{OnSessionLoss, TargetConfig, TimeoutOverride, TimeoutsConfig};
+use crate::config::{self, OnSessionLoss, TargetConfig, TimeoutOverride, TimeoutsConfig};
 use crate::gateway::{NamespacesFrom, ToolNaming};
 use crate::server::{Scheme, Server};
-use crate::target::TargetGatewayReference;
+use crate::target::{Listing, TargetGatewayReference, ToolFilter};
 use crate::timeouts::Timeouts;
 use crate::{MCPGateway, MCPTarget, rule};
 
@@ -77,6 +77,8 @@ fn attach_one(
     }
     Ok(TargetConfig {
         url,
+        listing: listing(target.spec.listing),
+        tools: tools(target.spec.tools.as_ref()),
         alias,
         name: target.name_any(),
         uid: uid(target),
@@ -109,6 +111,19 @@ fn compile_timeouts(timeouts: &Timeouts) -> TimeoutsConfig {
             })
             .collect(),
     }
+}
+
+fn listing(written: Listing) -> config::Listing {
+    match written {
+        Listing::Catalog => config::Listing::Catalog,
+        Listing::PerSession => config::Listing::PerSession,
+    }
+}
+
+fn tools(written: Option<&ToolFilter>) -> config::ToolFilter {
+    let written = written.map(|ToolFilter { allow, deny }| (allow.clone(), deny.clone()));
+    let (allow, deny) = written.unwrap_or_default();
+    config::ToolFilter { allow, deny }
 }
 
 fn consent(gateway: &MCPGateway, target: &MCPTarget) -> Result<(), Refusal> {

@@ -1,32 +1,32 @@
-//! Pure: one list of tools out of many, rendered into pages once for each change.
+//! Pure: one list of each kind out of many targets' lists, and where a name or a URI leads.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use bytes::Bytes;
+use super::{
+    kind::{self, ByKind, Kind},
+    listing::Listing,
+    pages::{Filter, List, Of},
+    template::Template,
+};
+use crate::route::Router;
 
-use super::listing::Listing;
-use crate::route::{LONGEST_NAME, Router};
-
-/// A page ends behind this many tools. High, since many clients never ask for a second page.
-const PAGE_TOOLS: usize = 1000;
-/// A page ends behind this many bytes.
-const PAGE_BYTES: usize = 1 << 20;
 /// How many names a report gives as examples.
 const EXAMPLES: usize = 5;
+/// The most templates of one target that URIs are matched with.
+const MOST_TEMPLATES: usize = 1000;
 
-/// The merged list.
-#[derive(Debug, Default)]
+/// The merged lists.
+#[derive(Debug)]
 pub struct Merged {
-    /// `result` of each page, but for its cursor.
-    pages: Vec<Bytes>,
-    /// Where naming is plain: exposed name to position of its target in the configuration.
-    index: HashMap<String, usize>,
-    /// The listings that it was made of, in the configuration's order.
+    /// How names are read in the configuration that they were made under.
+    pub router: Router,
+    /// The listings that they were made of, in the configuration's order.
     pub listings: Vec<Arc<Listing>>,
     /// By position: names that are too long, and names that an older target has.
     pub reports: Vec<Findings>,
-    /// Seconds to wait for targets that were not heard of yet, where there are any.
-    pub pending: Option<u32>,
+    lists: ByKind<Arc<List>>,
+    /// Oldest target first, with positions.
+    templates: Vec<(Template, usize)>,
 }
 
 /// What users should know of one target's names.
@@ -34,182 +34,137 @@ pub struct Merged {
 pub struct Findings {
     /// Exposed names that some clients refuse for their length.
     pub long_names: Vec<String>,
-    /// Names hidden by an older target's.
+    /// Names and URIs hidden by an older target's.
     pub collisions: Vec<String>,
 }
 
-/// Merges listings, oldest target first: of two tools with one exposed name the older target's is shown.
-pub fn merge(router: &Router, listings: &[Arc<Listing>]) -> Merged {
-    let mut merged = Merged {
-        listings: listings.to_vec(),
-        pending: listings.iter().filter_map(|listing| listing.pending_seconds()).max(),
-        ..Merged::default()
-    };
-    let mut pages = Pages::default();
-    for (position, listing) in listings.iter().enumerate() {
-        let mut findings = Findings::default();
-        for tool in listing.tools().iter().flat_map(|tools| tools.iter()) {
-            let exposed = router.expose(listing.alias(), &tool.name);
-            if merged.index.contains_key(&exposed) {
-                example(&mut findings.collisions, &exposed);
-                continue;
-            }
-            if exposed.len() > LONGEST_NAME {
-                example(&mut findings.long_names, &exposed);
-            }
-            pages.push(|out| tool.write_as(&exposed, out));
-            merged.index.insert(exposed, position);
-        }
-        merged.reports.push(findings);
+/// What tells each list from others of its kind, as one caller sees them: equal marks are equal lists.
+pub type Marks = ByKind<u64>;
+
+impl Findings {
+    pub(super) fn collision(&mut self, kind: Kind, name: &str) {
+        example(&mut self.collisions, kind, name);
     }
-    merged.pages = pages.finish();
-    merged
+
+    /// Both, as far as there is room for examples.
+    fn and(mut self, other: &Self) -> Self {
+        let Self { long_names, collisions } = other;
+        self.long_names.extend(long_names.iter().cloned());
+        self.collisions.extend(collisions.iter().cloned());
+        self.long_names.truncate(EXAMPLES);
+        self.collisions.truncate(EXAMPLES);
+        self
+    }
+
+    pub(super) fn long_name(&mut self, kind: Kind, name: &str) {
+        example(&mut self.long_names, kind, name);
+    }
 }
 
-fn example(examples: &mut Vec<String>, name: &str) {
+fn same_items(kind: Kind, listings: &[Arc<Listing>], before: &[Arc<Listing>]) -> bool {
+    let same = |(now, before): (&Arc<Listing>, &Arc<Listing>)| now.has_items_of(before, kind);
+    listings.len() == before.len() && listings.iter().zip(before).all(same)
+}
+
+fn example(examples: &mut Vec<String>, kind: Kind, name: &str) {
     if examples.len() < EXAMPLES {
-        examples.push(name.to_owned());
+        examples.push(match kind {
+            Kind::Tools => name.to_owned(),
+            Kind::Prompts | Kind::Resources | Kind::Templates => format!("{} {name}", kind.noun()),
+        });
     }
 }
 
-#[derive(Default)]
-struct Pages {
-    done: Vec<Bytes>,
-    open: String,
-    tools: usize,
+impl Default for Merged {
+    fn default() -> Self {
+        Self {
+            router: Router::default(),
+            listings: Vec::new(),
+            reports: Vec::new(),
+            lists: ByKind::new(|kind| Arc::new(List::empty(kind))),
+            templates: Vec::new(),
+        }
+    }
 }
 
-impl Pages {
-    fn push(&mut self, write: impl FnOnce(&mut String)) {
-        if self.tools == PAGE_TOOLS || self.open.len() >= PAGE_BYTES {
-            self.done.push(Bytes::from(std::mem::take(&mut self.open)));
-            self.tools = 0;
+/// Merges listings, oldest target first. A list that is the one `before` keeps its mark, and any other gets the `next`.
+pub fn merge(
+    router: &Router,
+    listings: Vec<Arc<Listing>>,
+    before: &Merged,
+    mut next: impl FnMut() -> u64,
+) -> Merged {
+    let lists = ByKind::new(|kind| {
+        // Most changes are of one kind of one target.
+        if *router == before.router && same_items(kind, &listings, &before.listings) {
+            return Arc::clone(before.list(kind));
         }
-        if self.tools > 0 {
-            self.open.push(',');
-        }
-        write(&mut self.open);
-        self.tools += 1;
+        let list = List::merge(kind, router, &listings, Of::All);
+        Arc::new(list.marked(before.list(kind), &mut next))
+    });
+    let reports = (0..listings.len()).map(|position| {
+        let of_kinds = kind::ALL.into_iter().filter_map(|kind| lists.get(kind).findings(position));
+        of_kinds.fold(Findings::default(), Findings::and)
+    });
+    let reports = reports.collect();
+    let mut templates = Vec::new();
+    for position in 0..listings.len() {
+        let of_it = lists.get(Kind::Templates).iter().filter(|(of, _)| *of == position);
+        let parsed = of_it.take(MOST_TEMPLATES).filter_map(|(_, text)| Template::parse(text));
+        templates.extend(parsed.map(|template| (template, position)));
     }
-
-    fn finish(mut self) -> Vec<Bytes> {
-        self.done.push(Bytes::from(self.open));
-        self.done
-    }
+    Merged { router: router.clone(), listings, reports, lists, templates }
 }
 
 impl Merged {
-    /// Whether clients see the same list.
-    pub fn same_list(&self, other: &Self) -> bool {
-        self.pages == other.pages
+    /// The merged list of a kind.
+    pub fn list(&self, kind: Kind) -> &Arc<List> {
+        self.lists.get(kind)
     }
 
-    /// Which target's tool is shown under `exposed`, by its position.
-    pub fn target_of(&self, exposed: &str) -> Option<usize> {
-        self.index.get(exposed).copied()
+    /// What tells each list, as `filter` shows it, from others of its kind.
+    pub fn marks(&self, filter: Filter<'_>) -> Marks {
+        ByKind::new(|kind| self.list(kind).mark(filter))
     }
 
-    /// The `result` of the page that `cursor` names; none where it names no page of `generation`.
+    /// The target behind an exposed name or a URI, by its position in `listings`, and what the target calls it.
     ///
-    /// A cursor is bound to its generation: a page of a list that has changed would skip or repeat tools.
-    pub fn page(&self, cursor: Option<&str>, generation: u64) -> Option<Bytes> {
-        let number = match cursor {
-            None => 0,
-            Some(cursor) => {
-                let (of, number) = cursor.split_once('.')?;
-                if of.parse() != Ok(generation) {
-                    return None;
-                }
-                number.parse::<usize>().ok().filter(|number| *number > 0)?
+    /// A resource that is in no list is that of the oldest target one of whose templates can have made its URI. Prompts
+    /// and tools are found where they are listed; whether a prefix alone leads further is [`Router::route`]'s to say.
+    pub fn target_of<'a>(&'a self, kind: Kind, exposed: &'a str) -> Option<(usize, &'a str)> {
+        if let Some(found) = self.list(kind).find(exposed) {
+            return Some(found);
+        }
+        match kind {
+            Kind::Tools | Kind::Prompts | Kind::Templates => None,
+            Kind::Resources => {
+                let (_, position) = self.templates.iter().find(|(template, _)| template.matches(exposed))?;
+                Some((*position, exposed))
             }
+        }
+    }
+
+    /// Seconds to wait for a kind's lists that may still come; none where all are there.
+    pub fn list_pending(&self, kind: Kind) -> Option<u32> {
+        self.listings.iter().filter_map(|listing| listing.list_seconds(kind)).max()
+    }
+
+    /// Seconds to wait for what targets announce; none where all are heard of.
+    pub fn introductions_pending(&self) -> Option<u32> {
+        self.listings.iter().filter_map(|listing| listing.introduction_seconds()).max()
+    }
+
+    /// The kinds whose lists, as `filter` shows them, are neither those that were `seen` nor those that were `told` of.
+    pub fn changes_since(&self, seen: &Marks, told: &Marks, filter: Filter<'_>) -> Vec<Kind> {
+        let marks = self.marks(filter);
+        let new = |kind: &Kind| {
+            let mark = marks.get(*kind);
+            mark != seen.get(*kind) && mark != told.get(*kind)
         };
-        // No target at all is one empty page, too.
-        let tools = self.pages.get(number).map_or(&b""[..], |page| page.as_ref());
-        if number > 0 && number >= self.pages.len() {
-            return None;
-        }
-        let mut out = Vec::with_capacity(tools.len() + 64);
-        out.extend_from_slice(br#"{"tools":["#);
-        out.extend_from_slice(tools);
-        out.push(b']');
-        if number + 1 < self.pages.len() {
-            out.extend_from_slice(format!(r#","nextCursor":"{generation}.{}""#, number + 1).as_bytes());
-        }
-        out.push(b'}');
-        Some(Bytes::from(out))
+        kind::ALL.into_iter().filter(new).collect()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        catalog::tools::Tool,
-        testing::{router, target},
-        version::LATEST,
-    };
-    use mooring_crds::config::Naming;
-
-    fn listing(alias: &str, names: &[String]) -> Arc<Listing> {
-        let tools = names.iter().map(|name| Tool::read(format!(r#"{{"name":"{name}"}}"#).into()).unwrap());
-        Arc::new(Listing::ready(&target(alias), LATEST, tools.collect()))
-    }
-
-    fn names(page: &Bytes) -> (Vec<String>, Option<String>) {
-        let value: serde_json::Value = serde_json::from_slice(page).unwrap();
-        let tools = value["tools"].as_array().unwrap();
-        let names = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
-        (names, value["nextCursor"].as_str().map(str::to_owned))
-    }
-
-    #[test]
-    fn every_tool_is_on_exactly_one_page_and_pages_are_in_order() {
-        let many: Vec<String> = (0..2500).map(|n| format!("t{n}")).collect();
-        let merged = merge(&router(&["a", "b"]), &[listing("a", &many), listing("b", &["x".to_owned()])]);
-        let (mut all, mut cursor, mut pages) = (Vec::new(), None, 0);
-        loop {
-            let (names, next) = names(&merged.page(cursor.as_deref(), 7).unwrap());
-            all.extend(names);
-            pages += 1;
-            match next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
-        }
-        let want: Vec<String> = many.iter().map(|n| format!("a___{n}")).chain(["b___x".to_owned()]).collect();
-        assert_eq!((all, pages), (want, 3));
-    }
-
-    #[test]
-    fn a_cursor_of_another_list_or_of_nobody_names_no_page() {
-        let many: Vec<String> = (0..1500).map(|n| format!("t{n}")).collect();
-        let merged = merge(&router(&["a"]), &[listing("a", &many)]);
-        assert!(merged.page(Some("7.1"), 7).is_some());
-        for cursor in ["6.1", "7.0", "7.2", "7.-1", "", "x", "7"] {
-            assert!(merged.page(Some(cursor), 7).is_none(), "{cursor}");
-        }
-    }
-
-    #[test]
-    fn of_two_tools_with_one_name_the_older_targets_is_shown_and_the_other_is_reported() {
-        let plain = Router::new(Naming::Plain, ["old", "new"]);
-        let same = ["echo".to_owned()];
-        let merged = merge(&plain, &[listing("old", &same), listing("new", &same)]);
-        assert_eq!(merged.target_of("echo"), Some(0));
-        assert_eq!(names(&merged.page(None, 0).unwrap()).0, ["echo"]);
-        assert_eq!(merged.reports[1].collisions, ["echo"]);
-    }
-
-    #[test]
-    fn names_that_clients_may_refuse_are_reported_and_still_shown() {
-        let long = "x".repeat(64);
-        let merged = merge(&router(&["a"]), &[listing("a", std::slice::from_ref(&long))]);
-        assert_eq!(merged.reports[0].long_names, [format!("a___{long}")]);
-        assert_eq!(names(&merged.page(None, 0).unwrap()).0.len(), 1);
-    }
-
-    #[test]
-    fn a_gateway_without_targets_has_one_empty_page() {
-        assert_eq!(Merged::default().page(None, 0).unwrap().as_ref(), br#"{"tools":[]}"#);
-    }
-}
+#[path = "merge_tests.rs"]
+mod tests;

@@ -2,7 +2,10 @@
 
 use mooring_crds::config::{Report, TargetReport};
 
-use super::merge::{Findings, Merged};
+use super::{
+    kind::Kind,
+    merge::{Findings, Merged},
+};
 
 /// The report of a merged list under the configuration of this digest.
 pub fn report(digest: &str, merged: &Merged) -> Report {
@@ -12,7 +15,7 @@ pub fn report(digest: &str, merged: &Merged) -> Report {
             uid: listing.uid().to_owned(),
             state: listing.state(),
             protocol_version: listing.version().map(|version| version.as_str().to_owned()),
-            tools: listing.tools().map_or(0, |tools| i32::try_from(tools.len()).unwrap_or(i32::MAX)),
+            tools: i32::try_from(listing.items(Kind::Tools).len()).unwrap_or(i32::MAX),
             message: listing.message(),
             long_names,
             collisions,

@@ -1,4 +1,4 @@
-//! One catalogue session: learns a target's list, keeps its GET stream open while it announces changes, and tries
+//! One catalogue session: learns a target's lists, keeps its GET stream open while it announces changes, and tries
 //! again with growing pauses where it fails. Counted apart from clients' sessions.
 
 use std::{
@@ -6,57 +6,62 @@ use std::{
     time::Duration,
 };
 
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use mooring_runtime::Tasks;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    View,
-    listing::Listing,
-    tools::{MOST_TOOLS, Page, Tool},
+    kind::{self, ByKind, Kind},
+    listing::{Hello, Known, Listing},
+    lists::{self, Unread},
+    view::{Hints, View},
 };
 use crate::{
+    capabilities::ClientCapabilities,
     fault::TargetFailure,
     target::{
-        OnBehalf, Target, Wire,
-        exchange::NoAnswer,
+        OnBehalf, Target,
         handshake::{Established, Introduction, handshake},
-        stream::{self, Stream},
-        unary,
+        stream::Stream,
     },
-    version::{LATEST, Version},
+    version::Version,
 };
 
-/// A list is asked for again at this age, whatever was announced.
+mod changes;
+
+/// Lists are asked for again at this age, whatever was announced.
 const FRESH: Duration = Duration::from_secs(300);
-/// The same, where the target announces changes but no stream brings them.
+/// The same, where the target announces changes but no stream brings them, or a list could not be read.
 const FRESH_UNHEARD: Duration = Duration::from_secs(30);
 /// The first pause after a failure; each next one doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A target that pages for ever is cut off here.
-const MOST_PAGES: usize = 200;
-/// One whose list is larger, too.
-const MOST_BYTES: usize = 16 << 20;
-/// A list that takes longer, over all its pages, counts as no answer.
-const LIST_TIME: Duration = Duration::from_secs(30);
-/// Changes that come this close together are one.
-const SETTLE: Duration = Duration::from_millis(20);
-
-/// Between the end of a stream and the next one.
-const STREAM_PAUSE: Duration = Duration::from_secs(1);
+/// Between the end of a stream and the next one, and before a hint is heeded.
+const PAUSE: Duration = Duration::from_secs(1);
 
 const CLIENT_INFO: &str = concat!(r#"{"name":"mooring","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// What is said of a target that loses its sessions one after the other, unlisted.
-const FORGETFUL: &str = "a session that it forgets before its tools are listed";
+const FORGETFUL: &str = "a session that it forgets before its lists are read";
+
+/// What a catalogue session is of.
+pub(super) struct Begin {
+    pub(super) view: Weak<View>,
+    pub(super) target: Arc<Target>,
+    pub(super) version: Version,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) hints: Arc<Hints>,
+    pub(super) tasks: Tasks,
+    pub(super) stop: CancellationToken,
+}
 
 /// Why a catalogue session is over.
 enum Over {
     /// It was told to stop.
     Stopped,
-    /// The target failed; nothing is known of it from now on but its last list.
+    /// The target failed; nothing is known of it from now on but its last lists.
     Failed(TargetFailure),
     /// The target forgot the session; a new one begins soon.
     Lost,
@@ -64,53 +69,48 @@ enum Over {
 
 /// What one catalogue session leaves to the next.
 struct Kept {
-    /// The last list.
-    tools: Option<Arc<[Tool]>>,
-    /// How long the next failure pauses; a list that was read makes it short again.
+    /// What is known of the target, as it was shown last. It stands so until something else is known: a session that
+    /// begins anew changes nothing yet.
+    listing: Listing,
+    /// How long the next failure pauses; lists that were read make it short again.
     pause: Duration,
-    /// Whether a session was lost since the last list.
+    /// Whether a session was lost since lists were last read.
     lost: bool,
 }
 
-/// Runs until `stop`, or until the view is gone.
-pub(super) async fn run(
-    view: Weak<View>,
-    target: Arc<Target>,
-    version: Version,
-    tasks: Tasks,
-    stop: CancellationToken,
-) {
+/// Runs until it is told to stop, or until the view is gone.
+pub(super) async fn run(begin: Begin, known: Known) {
     let of = Arc::new(OnBehalf::default());
-    let mut kept = Kept { tools: None, pause: FIRST_PAUSE, lost: false };
+    let Begin { view, target, version, capabilities, hints: _, tasks, stop } = &begin;
+    let mut kept = Kept { listing: Listing::pending(target, known), pause: FIRST_PAUSE, lost: false };
     loop {
         // Not cut off by `stop`, or the session that the target is about to give would be nobody's; it has a bound.
-        let begun = handshake(
-            &tasks,
-            &target,
-            Introduction { of: &of, version, client_info: CLIENT_INFO, capabilities: "{}" },
-        )
-        .await;
-        let over = match begun {
+        let introduction = Introduction {
+            of: &of,
+            version: *version,
+            client_info: CLIENT_INFO,
+            capabilities: capabilities.as_str(),
+        };
+        let over = match handshake(tasks, target, introduction).await {
             Ok(established) => {
-                let wire = established.wire.clone();
-                let over = live(&view, &target, &established, &mut kept, &stop).await;
-                target.delete(&wire).await;
+                let over = live(&begin, &established, &mut kept).await;
+                target.delete(&established.wire).await;
                 over
             }
             Err(failure) => Over::Failed(failure),
         };
         let failure = match over {
             Over::Stopped => return,
-            // One session that is lost is a restart of the target; one after the other without a list is a failure.
+            // One session that is lost is a restart of the target; one after the other without lists is a failure.
             Over::Lost if std::mem::replace(&mut kept.lost, true) => Some(TargetFailure::Protocol(FORGETFUL)),
             Over::Lost => None,
             Over::Failed(failure) => Some(failure),
         };
         if let Some(failure) = failure {
             tracing::warn!(target = target.alias(), %failure, "catalogue: the target cannot be listed");
-            measure(&target, version, false, kept.tools.as_ref().map_or(0, |tools| tools.len()));
             let Some(view) = view.upgrade() else { return };
-            view.publish(Listing::failed(&target, failure, kept.tools.clone()));
+            kept.listing.set_failed(failure);
+            publish(&view, false, &kept.listing);
         }
         if timeout(kept.pause, stop.cancelled()).await.is_ok() {
             return;
@@ -119,149 +119,149 @@ pub(super) async fn run(
     }
 }
 
-/// Shows what is known of the target. It is one series for all views, so only the view that the report is made of
-/// writes it.
-fn measure(target: &Target, version: Version, up: bool, tools: usize) {
-    if version == LATEST {
-        target.metrics.listed(up, tools);
+/// Shows what is known of the target. Its metrics are one series for all views, so only the view that the report is
+/// made of writes them.
+fn publish(view: &View, up: bool, listing: &Listing) {
+    if view.is_reported() {
+        listing.target().metrics.listed(up, listing.items(Kind::Tools).len());
     }
+    view.publish(listing.clone());
 }
 
 /// From the handshake to the end of the session.
-async fn live(
-    view: &Weak<View>,
-    target: &Arc<Target>,
-    established: &Established,
-    kept: &mut Kept,
-    stop: &CancellationToken,
-) -> Over {
-    let wire = &established.wire;
-    let mut stream = None;
+async fn live(begin: &Begin, established: &Established, kept: &mut Kept) -> Over {
+    let Begin { target, hints, stop, .. } = begin;
+    let announced = ByKind::new(|kind: Kind| established.capabilities.has(kind.capability()));
+    let announces_changes =
+        kind::ALL.iter().any(|kind| established.capabilities.flag(kind.capability(), "listChanged"));
+    if introduce(begin, established, kept, announced).is_none() {
+        return Over::Stopped;
+    }
+    let mut stream: Option<Stream> = None;
+    let (mut wanted, mut all_at) = (announced, Instant::now());
     loop {
-        // The stream is open before the list is read, and stays open behind it, so that no change falls between.
+        // The stream is open before lists are read, and stays open behind them, so that no change falls between.
         // Many servers allow one stream for a session and refuse a second while the first is not seen to have ended.
-        if stream.is_none() {
-            stream = match open(target, established, stop).await {
-                Ok(stream) => stream,
-                Err(over) => return over,
-            };
-        }
-        match list(target, established, stop).await {
-            Ok(tools) => {
-                *kept = Kept { tools: Some(Arc::clone(&tools)), pause: FIRST_PAUSE, lost: false };
-                let Some(view) = view.upgrade() else { return Over::Stopped };
-                measure(target, view.version, true, tools.len());
-                view.publish(Listing::ready(target, established.version, tools));
+        if announces_changes && stream.is_none() {
+            match stop.run_until_cancelled(changes::open(target, &established.wire)).await {
+                Some(opened) => stream = opened,
+                None => return Over::Stopped,
             }
-            Err(over) => return over,
         }
-        // A target that announces changes and has no stream for them now is asked more often.
-        let fresh = if established.capabilities.flag("tools", "listChanged") && stream.is_none() {
-            FRESH_UNHEARD
-        } else {
-            FRESH
+        if let Err(over) = read(begin, established, kept, wanted).await {
+            return over;
+        }
+        let now = Instant::now();
+        if wanted == announced {
+            all_at = now;
+        }
+        let unread = kind::ALL.iter().any(|kind| kept.listing.known().unread.get(*kind).is_some());
+        let unheard = announces_changes && stream.is_none();
+        let fresh = if unread || unheard { FRESH_UNHEARD } else { FRESH };
+        let hears = changes::Hears {
+            target,
+            wire: &established.wire,
+            capabilities: &begin.capabilities,
+            announced,
+            hints: stream.is_none().then_some(&**hints),
         };
-        match timeout(fresh, stop.run_until_cancelled(changed(target, wire, stream.as_mut()))).await {
+        let next = timeout_at(all_at + fresh, stop.run_until_cancelled(hears.next(stream.as_mut())));
+        wanted = match next.await {
             Ok(None) => return Over::Stopped,
-            Ok(Some(Changed::Announced)) | Err(_) => {}
+            Ok(Some(changes::Changed::Announced(kinds))) => kinds,
+            Err(_) => announced,
             // Not at once: a target that ends every stream would be asked without a pause.
-            Ok(Some(Changed::StreamEnded)) => {
+            Ok(Some(changes::Changed::StreamEnded)) => {
                 stream = None;
-                if timeout(STREAM_PAUSE, stop.cancelled()).await.is_ok() {
+                if timeout(PAUSE, stop.cancelled()).await.is_ok() {
                     return Over::Stopped;
                 }
+                announced
             }
-        }
-    }
-}
-
-async fn open(
-    target: &Target,
-    established: &Established,
-    stop: &CancellationToken,
-) -> Result<Option<Stream>, Over> {
-    if !established.capabilities.flag("tools", "listChanged") {
-        return Ok(None);
-    }
-    let opening = timeout(target.connect_bound(), stream::open(target, &established.wire, None));
-    match stop.run_until_cancelled(opening).await {
-        None => Err(Over::Stopped),
-        // Without a stream the list is only as fresh as its age; that is no reason to do without the target.
-        Some(Ok(Ok(stream))) => Ok(stream),
-        Some(Err(_)) => Ok(None),
-        Some(Ok(Err(failure))) => {
-            tracing::debug!(target = target.alias(), %failure, "catalogue: no stream of changes");
-            Ok(None)
-        }
-    }
-}
-
-/// Why a list is read again.
-enum Changed {
-    /// The target said so.
-    Announced,
-    /// Its stream ended, and with it the word that we relied on.
-    StreamEnded,
-}
-
-/// Returns when the list may have changed; without a stream, never.
-async fn changed(target: &Target, wire: &Wire, stream: Option<&mut Stream>) -> Changed {
-    let Some(stream) = stream else { return std::future::pending().await };
-    while let Some(message) = stream.next().await {
-        if stream::attend(target, wire, &message).await.as_deref() == Some("notifications/tools/list_changed")
-        {
-            // What comes close behind it is one change with it.
-            let settled = Instant::now() + SETTLE;
-            while let Ok(Some(message)) = timeout_at(settled, stream.next()).await {
-                stream::attend(target, wire, &message).await;
+            Ok(Some(changes::Changed::Hinted(kinds))) => {
+                if timeout(PAUSE, stop.cancelled()).await.is_ok() {
+                    return Over::Stopped;
+                }
+                kinds
             }
-            return Changed::Announced;
-        }
-    }
-    Changed::StreamEnded
-}
-
-async fn list(
-    target: &Target,
-    established: &Established,
-    stop: &CancellationToken,
-) -> Result<Arc<[Tool]>, Over> {
-    if !established.capabilities.has("tools") {
-        return Ok(Arc::new([]));
-    }
-    let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None::<String>);
-    let until = Instant::now() + LIST_TIME;
-    for _ in 0..MOST_PAGES {
-        let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
-        let asking = timeout_at(
-            until.min(Instant::now() + target.connect_bound()),
-            unary::ask(target, &established.wire, "tools/list", &params),
-        );
-        let reply = match stop.run_until_cancelled(asking).await {
-            None => return Err(Over::Stopped),
-            Some(Err(_)) => {
-                return Err(Over::Failed(TargetFailure::Timeout(target.config.timeouts.connect_seconds)));
-            }
-            Some(Ok(Err(NoAnswer::Lost))) => return Err(Over::Lost),
-            Some(Ok(Err(other))) => return Err(Over::Failed(other.failure())),
-            Some(Ok(Ok(reply))) => reply,
         };
-        let page = Page::parse(reply.result.get())
-            .map_err(|_| Over::Failed(TargetFailure::Protocol("a tools/list result that is none")))?;
-        cursor =
-            page.next_cursor.as_ref().map(|cursor| cursor.get().to_owned()).filter(|cursor| cursor != "null");
-        tools.extend(page.tools());
-        bytes += reply.result.get().len();
-        if cursor.is_none() || tools.len() >= MOST_TOOLS || bytes >= MOST_BYTES {
-            break;
+    }
+}
+
+/// Shows at once what the target announces; whether it is well, its lists will say. None where the view is gone.
+fn introduce(
+    begin: &Begin,
+    established: &Established,
+    kept: &mut Kept,
+    announced: ByKind<bool>,
+) -> Option<()> {
+    let known = kept.listing.known_mut();
+    known.hello = Some(Arc::new(Hello {
+        capabilities: established.capabilities.clone(),
+        instructions: established.instructions.clone(),
+    }));
+    for kind in kind::ALL.into_iter().filter(|kind| !announced.get(*kind)) {
+        known.lists.set(kind, Some(Arc::new([])));
+        known.unread.set(kind, None);
+    }
+    let view = begin.view.upgrade()?;
+    view.publish(kept.listing.clone());
+    Some(())
+}
+
+/// Reads the lists of these kinds beside each other, and shows each as it comes: one that is slow keeps no other waiting.
+async fn read(
+    begin: &Begin,
+    established: &Established,
+    kept: &mut Kept,
+    wanted: ByKind<bool>,
+) -> Result<(), Over> {
+    let Begin { view, target, stop, .. } = begin;
+    let wire = &established.wire;
+    let asking = wanted.kinds().map(|kind| async move {
+        // An id for each kind: each is asked for once at a time.
+        let id = (kind as u8 + 1).to_string();
+        (kind, lists::read(target, wire, kind, &id).await)
+    });
+    let mut asking: FuturesUnordered<_> = asking.collect();
+    while let Some((kind, outcome)) = stop.run_until_cancelled(asking.next()).await.ok_or(Over::Stopped)? {
+        let known = kept.listing.known_mut();
+        match outcome {
+            Ok(items) => {
+                known.lists.set(kind, Some(items));
+                known.unread.set(kind, None);
+            }
+            Err(Unread::Lost) => return Err(Over::Lost),
+            Err(Unread::Failed(failure)) if is_of_the_whole(kind, &failure) => {
+                return Err(Over::Failed(failure));
+            }
+            Err(Unread::Failed(failure)) => {
+                tracing::warn!(target = target.alias(), list = kind.method(), %failure, "catalogue: a list cannot be read");
+                let last = known.lists.get(kind).clone().unwrap_or_default();
+                known.lists.set(kind, Some(last));
+                known.unread.set(kind, Some(failure));
+            }
+        }
+        let Some(view) = view.upgrade() else { return Err(Over::Stopped) };
+        // Well as soon as its tools were read.
+        if kind == Kind::Tools {
+            kept.listing.set_ready(established.version);
+            publish(&view, true, &kept.listing);
+        } else {
+            view.publish(kept.listing.clone());
         }
     }
-    if cursor.is_some() || tools.len() > MOST_TOOLS {
-        tracing::warn!(
-            target = target.alias(),
-            "catalogue: the target lists too many tools; the rest is left out"
-        );
-        tools.truncate(MOST_TOOLS);
+    // It may list no tools at all.
+    if kept.listing.version() != Some(established.version) {
+        let Some(view) = view.upgrade() else { return Err(Over::Stopped) };
+        kept.listing.set_ready(established.version);
+        publish(&view, true, &kept.listing);
     }
-    Ok(tools.into())
+    (kept.pause, kept.lost) = (FIRST_PAUSE, false);
+    Ok(())
+}
+
+/// Whether a list that cannot be read tells of the whole target rather than of that list.
+fn is_of_the_whole(kind: Kind, failure: &TargetFailure) -> bool {
+    kind == Kind::Tools || matches!(failure, TargetFailure::Unreachable(_) | TargetFailure::Forbidden(_))
 }

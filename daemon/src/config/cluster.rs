@@ -17,7 +17,9 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{catalog::report, fault::EndReason, gateway::Gateway, version::LATEST};
+use crate::{
+    capabilities::ClientCapabilities, catalog::report, fault::EndReason, gateway::Gateway, version::LATEST,
+};
 
 /// How long the configuration must stay absent before the gateway counts as deleted (DESIGN §3.5).
 const ABSENCE: Duration = Duration::from_secs(10);
@@ -200,8 +202,8 @@ pub async fn report_changes(
 ) {
     let maps: Api<ConfigMap> = Api::namespaced(client, &names.namespace);
     let tasks: Tasks = gateway.shared.tasks.clone();
-    let view = gateway.view(LATEST);
-    let mut changes = view.changes();
+    let view = gateway.view(LATEST, &ClientCapabilities::default());
+    let mut changes = view.news();
     let mut shown = pin!(watcher_backoff(watcher::watch_object(maps.clone(), &names.report_map)));
     let mut written: Option<String> = None;
     loop {

@@ -7,11 +7,12 @@ use bytes::Bytes;
 
 use super::{Context, forward::Edit};
 use crate::{
+    catalog::{kind, per_session::Asking, view::View},
     fault::Fault,
-    jsonrpc::{Kind, Message, Params, envelope::text, span},
+    jsonrpc::{Kind, Message, envelope::text, span},
     route::Route,
     session::{Session, task_ids},
-    target::Target,
+    target::{OnBehalf, Target},
 };
 
 /// Where a request goes.
@@ -26,89 +27,139 @@ pub(super) struct Destination {
     pub(super) tasks: bool,
 }
 
-impl Destination {
-    /// Finds it.
-    ///
-    /// # Errors
-    /// [`Fault::InvalidParams`] where what is named is nowhere, [`Fault::MethodNotFound`] for a method that no one target
-    /// can be found for.
-    pub(super) async fn find(
-        context: &Context<'_>,
-        session: &Session,
-        message: &Message,
-    ) -> Result<Self, Fault> {
-        let Kind::Request { method, params, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
-        match method.as_str() {
-            "tools/call" => tool(context, session, message, params).await,
-            "tasks/get" | "tasks/result" | "tasks/cancel" => task(context, message),
-            _ => only(context),
-        }
-    }
+/// Who looks for a destination.
+pub(super) struct Finder<'r> {
+    pub(super) context: &'r Context<'r>,
+    pub(super) session: &'r Arc<Session>,
+    pub(super) of: &'r Arc<OnBehalf>,
+}
 
+impl Destination {
     fn to(target: &Arc<Target>) -> Self {
         Self { target: Arc::clone(target), edit: None, tool: None, tasks: false }
     }
 }
 
-async fn tool(
-    context: &Context<'_>,
-    session: &Session,
-    message: &Message,
-    params: &Params,
-) -> Result<Destination, Fault> {
-    let nameless = || Fault::InvalidParams("tools/call needs the name of a tool".to_owned());
-    let raw = params.name.as_ref().ok_or_else(nameless)?;
-    let exposed = text(raw).map_err(|_| nameless())?;
-    let (target, own) = tool_named(context, session, &exposed).await?;
-    let edit = (own != exposed).then(|| (raw.clone(), json(&own)));
-    // Looked for only where the word stands in the message at all.
-    let task = memchr::memmem::find(&message.bytes, br#""task""#).is_some()
-        && span::find(&message.bytes, &["params", "task"]).is_some();
-    Ok(Destination { edit, tool: Some(own.into_owned()), tasks: task, target })
-}
-
-/// The target of an exposed name, and the tool's own name there.
-async fn tool_named<'n>(
-    context: &Context<'_>,
-    session: &Session,
-    exposed: &'n str,
-) -> Result<(Arc<Target>, Cow<'n, str>), Fault> {
-    let unknown = || Fault::InvalidParams(format!("Unknown tool: {exposed}"));
-    match context.snapshot.router.route(exposed) {
-        Route::Target(at, own) => {
-            let target = context.snapshot.targets.get(at).ok_or_else(unknown)?;
-            Ok((Arc::clone(target), Cow::Borrowed(own)))
-        }
-        Route::Catalog(own) => {
-            let view = context.gateway.view(session.version);
-            let mut merged = view.merged();
-            if merged.target_of(own).is_none() {
-                // It may be of a target that was not heard of yet.
-                merged = view.settled().await;
+impl Finder<'_> {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] or [`Fault::ResourceNotFound`] where what is named is nowhere, [`Fault::MethodNotFound`] for
+    /// a method that no one target can be found for.
+    pub(super) async fn find(&self, message: &Message) -> Result<Destination, Fault> {
+        let Kind::Request { method, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
+        match method.as_str() {
+            "tools/call" => self.tool(message).await,
+            "prompts/get" => self.prompt(message, &["params", "name"]).await,
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+                self.resource(message, &["params", "uri"], kind::Kind::Resources).await
             }
-            let listing = merged.target_of(own).and_then(|at| merged.listings.get(at)).ok_or_else(unknown)?;
-            Ok((Arc::clone(listing.target()), Cow::Borrowed(own)))
+            "completion/complete" => self.completion(message).await,
+            "tasks/get" | "tasks/result" | "tasks/cancel" => self.task(message),
+            _ => self.only(),
         }
-        Route::None => Err(unknown()),
     }
-}
 
-/// A task belongs to the target that its id names.
-fn task(context: &Context<'_>, message: &Message) -> Result<Destination, Fault> {
-    let unknown = || Fault::InvalidParams("no task of this session has this id".to_owned());
-    let exposed = task_ids::requested(&message.bytes).ok_or_else(unknown)?;
-    let (alias, own) = task_ids::split(&exposed).ok_or_else(unknown)?;
-    let raw = span::value(&message.bytes, &["params", "taskId"]).ok_or_else(unknown)?;
-    let target = context.snapshot.targets.iter().find(|target| target.alias() == alias);
-    let target = target.ok_or_else(unknown)?;
-    Ok(Destination { edit: Some((raw, json(own))), tasks: true, ..Destination::to(target) })
-}
+    async fn tool(&self, message: &Message) -> Result<Destination, Fault> {
+        let nameless = || Fault::InvalidParams("tools/call needs the name of a tool".to_owned());
+        let Kind::Request { params, .. } = &message.kind else { return Err(nameless()) };
+        let raw = params.name.as_ref().ok_or_else(nameless)?;
+        let exposed = text(raw).map_err(|_| nameless())?;
+        let (target, own) = self.tool_named(&exposed).await?;
+        let edit = (own != exposed).then(|| (raw.clone(), json(&own)));
+        // Looked for only where the word stands in the message at all.
+        let task = memchr::memmem::find(&message.bytes, br#""task""#).is_some()
+            && span::find(&message.bytes, &["params", "task"]).is_some();
+        Ok(Destination { edit, tool: Some(own.into_owned()), tasks: task, target })
+    }
 
-/// A method that we do not know passes where there is one target that can be meant.
-fn only(context: &Context<'_>) -> Result<Destination, Fault> {
-    match context.snapshot.targets.as_slice() {
-        [target] => Ok(Destination::to(target)),
-        [] | [_, _, ..] => Err(Fault::MethodNotFound),
+    /// The target of an exposed name, and the tool's own name there. A tool that the target's configuration hides is not
+    /// there.
+    async fn tool_named<'n>(&self, exposed: &'n str) -> Result<(Arc<Target>, Cow<'n, str>), Fault> {
+        let unknown = || Fault::InvalidParams(format!("Unknown tool: {exposed}"));
+        let snapshot = &self.context.snapshot;
+        let (target, own) = match snapshot.router.route(exposed) {
+            Route::Target(at, own) => {
+                let target = snapshot.targets.get(at).ok_or_else(unknown)?;
+                (Arc::clone(target), Cow::Borrowed(own))
+            }
+            Route::Catalog(own) => {
+                let (target, own) = self.listed(kind::Kind::Tools, own).await.ok_or_else(unknown)?;
+                (target, Cow::Owned(own))
+            }
+            Route::None => return Err(unknown()),
+        };
+        if target.offers_tool(&own) { Ok((target, own)) } else { Err(unknown()) }
+    }
+
+    async fn prompt(&self, message: &Message, place: &[&str]) -> Result<Destination, Fault> {
+        let nameless = || Fault::InvalidParams("the name of a prompt is missing".to_owned());
+        let raw = span::value(&message.bytes, place).ok_or_else(nameless)?;
+        let exposed = text(&raw).map_err(|_| nameless())?;
+        let found = self.listed(kind::Kind::Prompts, &exposed).await;
+        let (target, own) =
+            found.ok_or_else(|| Fault::InvalidParams(format!("Unknown prompt: {exposed}")))?;
+        let edit = (own != exposed).then(|| (raw.clone(), json(&own)));
+        Ok(Destination { edit, ..Destination::to(&target) })
+    }
+
+    /// URIs pass unchanged.
+    async fn resource(
+        &self,
+        message: &Message,
+        place: &[&str],
+        kind: kind::Kind,
+    ) -> Result<Destination, Fault> {
+        let nameless = || Fault::InvalidParams("the URI of a resource is missing".to_owned());
+        let raw = span::value(&message.bytes, place).ok_or_else(nameless)?;
+        let uri = text(&raw).map_err(|_| nameless())?;
+        let found = self.listed(kind, &uri).await;
+        let (target, _) = found.ok_or_else(|| Fault::ResourceNotFound(uri.into_owned()))?;
+        Ok(Destination::to(&target))
+    }
+
+    /// What is completed is an argument of a prompt, or of a resource's template (2025-11-25, completion).
+    async fn completion(&self, message: &Message) -> Result<Destination, Fault> {
+        let bad = || Fault::InvalidParams("ref must be of type ref/prompt or ref/resource".to_owned());
+        let raw = span::value(&message.bytes, &["params", "ref", "type"]).ok_or_else(bad)?;
+        match text(&raw).map_err(|_| bad())?.as_ref() {
+            "ref/prompt" => self.prompt(message, &["params", "ref", "name"]).await,
+            "ref/resource" => {
+                let place = ["params", "ref", "uri"];
+                match self.resource(message, &place, kind::Kind::Templates).await {
+                    Err(Fault::ResourceNotFound(_)) => {
+                        self.resource(message, &place, kind::Kind::Resources).await
+                    }
+                    found => found,
+                }
+            }
+            _ => Err(bad()),
+        }
+    }
+
+    /// A task belongs to the target that its id names.
+    fn task(&self, message: &Message) -> Result<Destination, Fault> {
+        let unknown = || Fault::InvalidParams("no task of this session has this id".to_owned());
+        let exposed = task_ids::requested(&message.bytes).ok_or_else(unknown)?;
+        let (alias, own) = task_ids::split(&exposed).ok_or_else(unknown)?;
+        let raw = span::value(&message.bytes, &["params", "taskId"]).ok_or_else(unknown)?;
+        let target = self.context.snapshot.targets.iter().find(|target| target.alias() == alias);
+        let target = target.ok_or_else(unknown)?;
+        Ok(Destination { edit: Some((raw, json(own))), tasks: true, ..Destination::to(target) })
+    }
+
+    /// A method that we do not know passes where there is one target that can be meant.
+    fn only(&self) -> Result<Destination, Fault> {
+        match self.context.snapshot.targets.as_slice() {
+            [target] => Ok(Destination::to(target)),
+            [] | [_, _, ..] => Err(Fault::MethodNotFound),
+        }
+    }
+
+    async fn listed(&self, kind: kind::Kind, exposed: &str) -> Option<(Arc<Target>, String)> {
+        let Self { context, session, of } = self;
+        let view: Arc<View> = context.gateway.view_of(session);
+        Asking { sessions: &context.gateway.sessions, session, view: &view, of }.find(kind, exposed).await
     }
 }
 

@@ -7,7 +7,11 @@ use http::Response;
 use mooring_crds::config::OnSessionLoss;
 use tokio::time::Instant;
 
-use super::{Context, destination::Destination};
+use super::{
+    Context,
+    destination::{Destination, Finder},
+    unlisted,
+};
 use crate::{
     body::{Answer, Late},
     edge::Accepts,
@@ -30,10 +34,17 @@ pub(super) async fn request(
     share: Share,
     accepts: Accepts,
 ) -> Result<Response<Answer>, Fault> {
-    let destination = Destination::find(context, session, message).await?;
+    let of = Arc::new(OnBehalf::default());
+    let found = Finder { context, session, of: &of }.find(message).await;
+    let destination = match found {
+        Err(Fault::ResourceNotFound(uri)) => {
+            return unlisted::resource(context, session, message, &of, uri).await;
+        }
+        found => found?,
+    };
     context.account.target = Some(destination.target.alias().to_owned());
     let again = destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
-    let asked = Asked { session, message, destination, of: Arc::default(), accepts };
+    let asked = Asked { session, message, destination, of, accepts };
     let held = context.gateway.shared.budget.share();
     match attempt(context, &asked, share).await {
         // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).

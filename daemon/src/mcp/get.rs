@@ -1,10 +1,7 @@
 //! GET: the stream on which the client hears of what belongs to no request of its own, and on which it takes up a stream
 //! that it lost (2025-11-25, transports, listening and resumability).
 
-use std::{
-    io,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -16,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Context, method_not_allowed, resume};
 use crate::{
     body::Answer,
+    catalog::{kind, merge::Marks, view::View},
     edge,
     fault::Fault,
     jsonrpc::{reply, sse},
@@ -28,11 +26,13 @@ use crate::{
     version::Version,
 };
 
-/// An open stream. Of changes of lists it keeps one number: the generation that the client was last told of. Changes
-/// that come while a write is under way are one change, and none is lost.
+/// An open stream. Of lists it keeps one mark for each kind: the one that the client was last told of. Changes that come
+/// while a write is under way are one change, and none is lost.
 struct Listening {
     session: Arc<Session>,
-    generations: watch::Receiver<u64>,
+    /// Held for as long as the stream is open, so that the view does not end under it.
+    view: Arc<View>,
+    changes: watch::Receiver<u64>,
     messages: watch::Receiver<u64>,
     /// Fires when the session ends, or when a newer stream takes its place.
     over: CancellationToken,
@@ -41,9 +41,9 @@ struct Listening {
     name: Option<String>,
     /// The last message that was written.
     written: u64,
-    /// The generation that was last told on this stream. What the session has seen grows by its lists alone: a
+    /// The lists that were last told of on this stream. What the session has seen grows by its lists alone: a
     /// notification that was written may never have been read.
-    told: u64,
+    told: Marks,
     begun: bool,
 }
 
@@ -72,14 +72,16 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
             channel.stream_name(sessions.replica, &sessions.seal, session.key).ok().map(str::to_owned)
         }
     };
+    let view = context.gateway.view_of(&session);
     let listening = Listening {
-        generations: context.gateway.view(session.version).generations(),
+        changes: view.changes(),
+        view,
         messages: channel.outbox.follow(),
         over: channel.take_stream(&session.ended),
         name,
         written: behind,
+        told: session.seen.marks(),
         tasks: context.gateway.shared.tasks.clone(),
-        told: 0,
         begun: false,
         session: Arc::clone(&session),
     };
@@ -108,44 +110,58 @@ impl Listening {
         }
         loop {
             self.messages.mark_unchanged();
-            for (number, json) in self.session.channel().outbox.read(self.written).messages {
-                if let Some(name) = &self.name {
-                    sse::write_id(&mut write, name, number);
-                }
-                write.extend_from_slice(&sse::message(&json));
-                self.written = number;
-            }
+            self.changes.mark_unchanged();
+            self.said(&mut write);
+            self.news(&mut write);
             if !write.is_empty() {
                 return Some(Bytes::from(write));
             }
-            let session = Arc::clone(&self.session);
-            let known = || self.told.max(session.seen.load(Ordering::Relaxed));
-            let news = async {
+            let changed = async {
                 tokio::select! {
-                    changed = self.generations.wait_for(|generation| *generation > known()) => {
-                        changed.map(|generation| Some(*generation)).map_err(drop)
-                    }
-                    said = self.messages.changed() => said.map(|()| None).map_err(drop),
+                    changed = self.changes.changed() => changed,
+                    said = self.messages.changed() => said,
                 }
             };
-            let news = tokio::select! {
+            let changed = tokio::select! {
                 biased;
                 () = self.over.cancelled() => return None,
                 // A client whose stream ends opens it again, at another replica.
                 () = self.tasks.drain.cancelled() => return None,
-                news = timeout(SILENCE, news) => news,
+                changed = timeout(SILENCE, changed) => changed,
             };
-            match news {
-                Ok(Ok(Some(generation))) => {
-                    self.told = generation;
-                    let changed = reply::notification("notifications/tools/list_changed");
-                    write.extend_from_slice(&sse::message(&changed));
-                }
-                Ok(Ok(None)) => {}
+            match changed {
+                Ok(Ok(())) => {}
                 // The gateway is gone.
-                Ok(Err(())) => return None,
-                Err(_) => write.extend_from_slice(&sse::KEEP_ALIVE),
+                Ok(Err(_)) => return None,
+                Err(_) => return Some(sse::KEEP_ALIVE),
             }
+        }
+    }
+
+    /// What targets said that the client has not read.
+    fn said(&mut self, write: &mut Vec<u8>) {
+        for (number, json) in self.session.channel().outbox.read(self.written).messages {
+            if let Some(name) = &self.name {
+                sse::write_id(write, name, number);
+            }
+            write.extend_from_slice(&sse::message(&json));
+            self.written = number;
+        }
+    }
+
+    /// Lists that the client was neither shown nor told of yet.
+    fn news(&mut self, write: &mut Vec<u8>) {
+        let merged = self.view.merged();
+        let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, None);
+        if kinds.is_empty() {
+            return;
+        }
+        let marks = merged.marks(None);
+        for kind in &kinds {
+            self.told.set(*kind, *marks.get(*kind));
+        }
+        for method in kind::notifications(&kinds) {
+            write.extend_from_slice(&sse::message(&reply::notification(method)));
         }
     }
 }

@@ -10,6 +10,7 @@ use super::Context;
 use crate::{
     body::Answer,
     capabilities::ClientCapabilities,
+    catalog::capabilities::{Announced, announce},
     fault::Fault,
     jsonrpc::{Params, envelope::text, reply},
     relay::json_response,
@@ -40,24 +41,30 @@ pub(super) async fn initialize(
         // Nothing could be asked of the client, so no target is told that it could.
         Streaming::Disabled => capabilities.without_requests(),
     };
-    let view = context.gateway.view(version);
+    let view = context.gateway.view(version, &capabilities);
+    // Before the session begins: a client that leaves meanwhile leaves nothing behind.
+    let lists = view.introduced().await;
+    let Announced { capabilities: announced, instructions } = announce(&lists, |_| true);
     let opening = Opening {
         principal: context.gateway.authenticate(&context.snapshot),
         version,
         client_info,
         capabilities,
         timeout: Duration::from_secs(config.session.timeout_seconds.into()),
-        seen: view.generation(),
+        seen: lists.marks(None),
     };
     let session_id = match config.session.mode {
         SessionMode::Stateful => Some(context.gateway.sessions.create(opening).await?),
         SessionMode::Stateless => None,
     };
-    let result = json!({
+    let mut result = json!({
         "protocolVersion": version.as_str(),
-        "capabilities": {"tools": {"listChanged": true}},
+        "capabilities": announced,
         "serverInfo": {"name": config.name, "version": env!("CARGO_PKG_VERSION")},
     });
+    if let (Some(result), Some(instructions)) = (result.as_object_mut(), instructions) {
+        result.insert("instructions".to_owned(), instructions.into());
+    }
     let mut response = json_response(Answer::whole(reply::result(id, result.to_string().as_bytes())));
     // Hexadecimal digits are a header value.
     if let Some(session_id) = session_id

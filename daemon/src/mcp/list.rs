@@ -1,21 +1,24 @@
-//! `tools/list`: answered from the catalogue, never by asking targets on the client's behalf.
+//! The lists of every kind: answered from the catalogue, but for targets that list for each session.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use http::Response;
 
 use super::Context;
 use crate::{
     body::Answer,
+    catalog::{kind::Kind, pages::Filter, per_session::Asking},
     fault::Fault,
     jsonrpc::{Params, envelope::text, reply},
     relay::json_response,
     session::Session,
+    target::OnBehalf,
 };
 
-pub(super) async fn tools(
+pub(super) async fn list(
     context: &Context<'_>,
     session: &Arc<Session>,
+    kind: Kind,
     id: &[u8],
     params: &Params,
 ) -> Result<Response<Answer>, Fault> {
@@ -26,12 +29,12 @@ pub(super) async fn tools(
         None | Some(b"null") => None,
         Some(raw) => Some(text(raw).map_err(|_| bad())?),
     };
-    let view = context.gateway.view(session.version);
-    view.settled().await;
-    // The generation is read before the list: a change between the two is told once too often, never too seldom.
-    let generation = view.generation();
-    let merged = view.merged();
-    let page = merged.page(cursor.as_deref(), generation).ok_or_else(bad)?;
-    session.seen.fetch_max(generation, Ordering::Relaxed);
+    let view = context.gateway.view_of(session);
+    let of = Arc::new(OnBehalf::default());
+    let asking = Asking { sessions: &context.gateway.sessions, session, view: &view, of: &of };
+    let (catalogue, list) = asking.list(kind).await;
+    let filter: Filter<'_> = None;
+    let page = list.page(cursor.as_deref(), filter).ok_or_else(bad)?;
+    session.seen.note(kind, catalogue.list(kind).mark(filter));
     Ok(json_response(Answer::whole(reply::result(id, &page))))
 }

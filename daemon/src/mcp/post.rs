@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use super::{Context, accepted, batch, forward, initialize, list, logging, notify, tasks};
 use crate::{
     body::{Answer, method_label},
+    catalog,
     edge::{self, Accepts},
     fault::Fault,
     jsonrpc::{Invalid, Kind, Message, reply},
@@ -61,10 +62,12 @@ pub(super) async fn message_in(
     match &message.kind {
         Kind::Request { id, method, params } => match method.as_str() {
             "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
-            "tools/list" => list::tools(context, session, id, params).await,
             "tasks/list" => tasks::list(context, session, id).await,
             "logging/setLevel" => logging::set_level(context, session, id, &message.bytes).await,
-            _ => forward::request(context, session, message, share, accepts).await,
+            method => match catalog::kind::Kind::of_method(method) {
+                Some(kind) => list::list(context, session, kind, id, params).await,
+                None => forward::request(context, session, message, share, accepts).await,
+            },
         },
         Kind::Notification { .. } => {
             notify::notification(context, session, message, share);

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::progress;
 use crate::{
+    catalog::kind,
     jsonrpc::{Kind, Message, envelope::same_id},
-    session::listen::list_of,
 };
 
 /// What a message means.
@@ -45,7 +45,9 @@ pub fn judge(data: &Bytes, id: &[u8], token: Option<&str>) -> Verdict {
                 if of_this { Verdict::Progress } else { Verdict::Drop }
             }
             "notifications/cancelled" => Verdict::Withdraw(params.request_id.clone()),
-            changed if list_of(changed).is_some() => Verdict::Changed(changed.to_owned()),
+            changed if kind::of_notification(changed).next().is_some() => {
+                Verdict::Changed(changed.to_owned())
+            }
             _ => Verdict::Relay,
         },
     }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     capabilities::ClientCapabilities,
+    catalog::merge::Marks,
     fault::Fault,
     store::{Revision, Stored},
     version::Version,
@@ -61,7 +62,7 @@ impl Sessions {
             targets: BTreeMap::new(),
         });
         let stored = Stored { record, revision: Revision(0) };
-        let session = Session { ephemeral: true, ..Session::new(key, stored, now, 0) };
+        let session = Session { ephemeral: true, ..Session::new(key, stored, now, Marks::default()) };
         session.initialized();
         Ok(Arc::new(session))
     }

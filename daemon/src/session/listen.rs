@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{Session, asking::Way, table::Sessions, targets::TargetSession, task_ids};
 use crate::{
+    catalog::kind,
     jsonrpc::{Kind, Message},
     target::stream,
 };
@@ -102,7 +103,9 @@ impl Sessions {
                         pause.heard(Instant::now());
                     }
                 }
-                changed if list_of(changed).is_some() => self.hint(session, open, changed),
+                changed if kind::of_notification(changed).next().is_some() => {
+                    self.hint(session, open, changed)
+                }
                 _ => {
                     let json = task_ids::expose(&message.bytes, open.target.alias());
                     let channel = session.channel();
@@ -112,15 +115,5 @@ impl Sessions {
                 }
             },
         }
-    }
-}
-
-/// The list that a notification says has changed.
-pub fn list_of(method: &str) -> Option<&'static str> {
-    match method {
-        "notifications/tools/list_changed" => Some("tools"),
-        "notifications/prompts/list_changed" => Some("prompts"),
-        "notifications/resources/list_changed" => Some("resources"),
-        _ => None,
     }
 }

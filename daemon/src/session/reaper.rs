@@ -16,7 +16,7 @@ use super::{
     state::{Step, step},
     table::Sessions,
 };
-use crate::fault::EndReason;
+use crate::{catalog::merge::Marks, fault::EndReason};
 
 /// What the reaper is told.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ async fn sweep_store(sessions: &Arc<Sessions>) {
         Ok(expired) => {
             for (key, stored) in expired {
                 // Held for a moment, so that it ends as every session does.
-                let session = sessions.hold(Arc::new(Session::new(key, stored, now, 0)));
+                let session = sessions.hold(Arc::new(Session::new(key, stored, now, Marks::default())));
                 sessions.end_or_log(&session, EndReason::Expired).await;
             }
         }

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     capabilities::ClientCapabilities,
+    catalog::merge::Marks,
     fault::{EndReason, Fault},
     metrics::GatewayMetrics,
     seal::{NoSeal, Seal},
@@ -101,8 +102,8 @@ pub struct Opening {
     pub capabilities: ClientCapabilities,
     /// Until its absolute end.
     pub timeout: Duration,
-    /// The catalogue's generation at this moment.
-    pub seen: u64,
+    /// The lists as they are at this moment.
+    pub seen: Marks,
 }
 
 impl Sessions {
@@ -214,7 +215,7 @@ impl Sessions {
         if stored.record.expired(now) {
             return Err(Fault::UnknownSession);
         }
-        let session = self.hold(Arc::new(Session::new(key, stored, now, 0)));
+        let session = self.hold(Arc::new(Session::new(key, stored, now, Marks::default())));
         self.rearm(key).await;
         Ok(session)
     }

@@ -64,7 +64,7 @@ impl TargetSession {
     pub async fn set_log_level(&self, level: &str) {
         let params = serde_json::json!({ "level": level }).to_string();
         let id = format!("\"mooring-level-{}\"", self.levels.fetch_add(1, Ordering::Relaxed));
-        let asked = unary::ask_as(&id, &self.target, &self.wire, "logging/setLevel", &params);
+        let asked = unary::ask_as(&self.target, &self.wire, &id, "logging/setLevel", &params);
         match timeout(NOTICE, asked).await {
             Ok(Ok(_)) => {}
             Ok(Err(none)) => {

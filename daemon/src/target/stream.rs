@@ -87,10 +87,15 @@ pub async fn answer_request(target: &Target, wire: &Wire, id: &[u8], method: &st
         "ping" => reply::result(id, b"{}"),
         _ => reply::error(Some(id), -32601, "Method not found", None),
     };
+    send_answer(target, wire, answer).await;
+}
+
+/// Posts an answer to a request of the target's, within a bound; it may have gone meanwhile.
+pub async fn send_answer(target: &Target, wire: &Wire, answer: Bytes) {
     match timeout(ANSWER_TIME, target.post(wire, Outgoing::from(answer))).await {
         Ok(Ok(_)) => {}
-        Ok(Err(failure)) => tracing::debug!(target = target.alias(), %failure, method, "answer not taken"),
-        Err(_) => tracing::debug!(target = target.alias(), method, "answer not taken in time"),
+        Ok(Err(failure)) => tracing::debug!(target = target.alias(), %failure, "answer not taken"),
+        Err(_) => tracing::debug!(target = target.alias(), "answer not taken in time"),
     }
 }
 

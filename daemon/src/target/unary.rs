@@ -36,18 +36,18 @@ pub struct Reply {
 /// # Errors
 /// [`NoAnswer`]; an error that the target answered is one of them.
 pub async fn ask(target: &Target, wire: &Wire, method: &str, params: &str) -> Result<Reply, NoAnswer> {
-    // One request at a time on a session of ours, so one id serves.
-    ask_as("1", target, wire, method, params).await
+    // Where a session of ours has one request at a time, one id serves.
+    ask_as(target, wire, "1", method, params).await
 }
 
-/// As [`ask`], under an id of its own, raw JSON: on a session that is a client's, whose ids are not ours.
+/// As [`ask`], under a request id, raw JSON, that no other request in flight in the session has.
 ///
 /// # Errors
 /// As [`ask`].
 pub async fn ask_as(
-    id: &str,
     target: &Target,
     wire: &Wire,
+    id: &str,
     method: &str,
     params: &str,
 ) -> Result<Reply, NoAnswer> {

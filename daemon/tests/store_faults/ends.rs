@@ -142,7 +142,7 @@ async fn the_sweep_removes_the_record_of_a_session_that_ended_while_the_store_wa
         client_info: "{}".into(),
         capabilities: moored::capabilities::ClientCapabilities::default(),
         timeout: Duration::from_secs(3600),
-        seen: 0,
+        seen: moored::catalog::merge::Marks::default(),
     };
     let id = sessions.create(opening).await.unwrap();
     state.store(AWAY, Ordering::SeqCst);

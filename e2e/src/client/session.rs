@@ -80,14 +80,34 @@ impl Session {
 
     /// The names of all tools, page by page.
     pub async fn tools(&self) -> Result<Vec<String>, ClientError> {
+        self.names("tools/list", "tools", "name").await
+    }
+
+    /// The names of all prompts, page by page.
+    pub async fn prompts(&self) -> Result<Vec<String>, ClientError> {
+        self.names("prompts/list", "prompts", "name").await
+    }
+
+    /// The URIs of all resources, page by page.
+    pub async fn resources(&self) -> Result<Vec<String>, ClientError> {
+        self.names("resources/list", "resources", "uri").await
+    }
+
+    /// The URI templates of all resource templates, page by page.
+    pub async fn templates(&self) -> Result<Vec<String>, ClientError> {
+        self.names("resources/templates/list", "resourceTemplates", "uriTemplate").await
+    }
+
+    /// What a list names its items by, page by page.
+    async fn names(&self, method: &str, member: &str, key: &str) -> Result<Vec<String>, ClientError> {
         let (mut names, mut params) = (Vec::new(), json!({}));
         for _ in 0..PAGES {
-            let answer = self.ask("tools/list", params).await?;
+            let answer = self.ask(method, params).await?;
             let response = answer.response();
-            let Some(tools) = response.pointer("/result/tools").and_then(Value::as_array) else {
-                return Err(answer.unexpected());
-            };
-            names.extend(tools.iter().filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())));
+            let items =
+                response.get("result").and_then(|result| result.get(member)).and_then(Value::as_array);
+            let Some(items) = items else { return Err(answer.unexpected()) };
+            names.extend(items.iter().filter_map(|item| Some(item.get(key)?.as_str()?.to_owned())));
             match response.pointer("/result/nextCursor") {
                 Some(cursor) => params = json!({"cursor": cursor}),
                 None => return Ok(names),

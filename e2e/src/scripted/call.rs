@@ -44,7 +44,10 @@ pub(super) async fn call(endpoint: &Arc<Endpoint>, seen: &Seen, released: watch:
     };
     let spelt = arguments.map_or("{}", RawValue::get);
     let number = |argument: &str| seen.message.pointer(&format!("/params/arguments/{argument}"))?.as_u64();
-    let tool = endpoint.state.lock().script.tools.iter().find(|tool| tool.name == name).cloned();
+    let tool = {
+        let state = endpoint.state.lock();
+        state.tools(seen.session.as_deref()).find(|tool| tool.name == name).cloned()
+    };
     let Some(tool) = tool else {
         return json(StatusCode::OK, jsonrpc::error(&id, -32602, &format!("no tool {name}")));
     };

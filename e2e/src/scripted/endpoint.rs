@@ -12,7 +12,9 @@ use tokio::{sync::watch, time::timeout};
 use super::{
     Changes, Shared, call,
     record::{Seen, Session, State, Stream},
-    script::{Get, Interference, LostSession, NotificationAnswer, RawAnswer, Script, Sessions, Version},
+    script::{
+        Get, Interference, LostSession, NotificationAnswer, RawAnswer, Script, Sessions, Tool, Version,
+    },
 };
 use crate::{
     http::{BodySender, Cut, Handler, Reply, ReplyBody, empty, event_stream, json, reply},
@@ -70,7 +72,10 @@ impl Endpoint {
         }
         match (seen.id(), seen.method()) {
             (Some(id), Some("ping")) => json(StatusCode::OK, jsonrpc::result(id, "{}")),
-            (Some(id), Some("tools/list")) => self.list(id, &seen),
+            (Some(id), Some("tools/list")) => self.list(id, &seen, "tools"),
+            (Some(id), Some("prompts/list")) => self.list(id, &seen, "prompts"),
+            (Some(id), Some("resources/list")) => self.list(id, &seen, "resources"),
+            (Some(id), Some("resources/templates/list")) => self.list(id, &seen, "resourceTemplates"),
             (Some(_), Some("tools/call")) => call::call(self, &seen, released).await,
             (Some(id), Some(method)) => {
                 json(StatusCode::OK, jsonrpc::error(id, -32601, &format!("no method {method}")))
@@ -91,15 +96,19 @@ impl Endpoint {
             (Version::Always(version), _) => version.clone(),
             (Version::AsRequested, asked) => asked.unwrap_or("2025-11-25").to_owned(),
         };
-        let result = json!({
+        let mut result = json!({
             "protocolVersion": version,
             "capabilities": state.script.capabilities,
             "serverInfo": {"name": "scripted", "version": "1"},
         });
+        if let (Some(result), Some(instructions)) = (result.as_object_mut(), &state.script.instructions) {
+            result.insert("instructions".into(), json!(instructions));
+        }
+        let capabilities = seen.message.pointer("/params/capabilities").cloned().unwrap_or_default();
         let mut reply =
             json(StatusCode::OK, jsonrpc::result(seen.id().unwrap_or(&Value::Null), &result.to_string()));
         if state.script.sessions == Sessions::Issued
-            && let Ok(id) = HeaderValue::from_str(&state.begin())
+            && let Ok(id) = HeaderValue::from_str(&state.begin(capabilities))
         {
             reply.headers_mut().insert("mcp-session-id", id);
         }
@@ -136,24 +145,33 @@ impl Endpoint {
         }
     }
 
-    /// A page of the tools; the cursor is the index that the page begins with.
-    fn list(&self, id: &Value, seen: &Seen) -> Reply {
+    /// A page of a list; the cursor is the index that the page begins with.
+    fn list(&self, id: &Value, seen: &Seen, member: &str) -> Reply {
         let state = self.state.lock();
         let cursor = seen.message.pointer("/params/cursor").and_then(Value::as_str);
         let Ok(start) = cursor.map_or(Ok(0), str::parse::<usize>) else {
             return json(StatusCode::OK, jsonrpc::error(id, -32602, "the cursor is none of this server's"));
         };
-        let tools = &state.script.tools;
-        let size = state.script.page_size.unwrap_or(tools.len());
-        let page = tools.iter().skip(start).take(size).map(|tool| {
-            json!({"name": tool.name, "description": format!("Scripted: {}", tool.name), "inputSchema": {"type": "object"}})
-        });
-        let mut result = json!({"tools": page.collect::<Vec<_>>()});
-        if let (Some(result), true) = (result.as_object_mut(), start + size < tools.len()) {
+        let items = match member {
+            "prompts" => state.script.prompts.clone(),
+            "resources" => state.script.resources.clone(),
+            "resourceTemplates" => state.script.templates.clone(),
+            _ => state.tools(seen.session.as_deref()).map(listed).collect(),
+        };
+        let size = state.script.page_size.unwrap_or(items.len());
+        let page: Vec<&Value> = items.iter().skip(start).take(size).collect();
+        let mut result = json!({member: page});
+        if let (Some(result), true) = (result.as_object_mut(), start + size < items.len()) {
             result.insert("nextCursor".into(), json!((start + size).to_string()));
         }
         json(StatusCode::OK, jsonrpc::result(id, &result.to_string()))
     }
+}
+
+/// A tool as it is listed.
+fn listed(tool: &Tool) -> Value {
+    let description = format!("Scripted: {}", tool.name);
+    json!({"name": tool.name, "description": description, "inputSchema": {"type": "object"}})
 }
 
 impl Handler for Endpoint {
@@ -251,10 +269,10 @@ impl Drop for Waiting<'_> {
 
 impl State {
     /// Begins a session and returns its id.
-    fn begin(&mut self) -> String {
+    fn begin(&mut self, capabilities: Value) -> String {
         self.sessions_begun += 1;
         let id = format!("scripted-session-{:06}", self.sessions_begun);
-        self.sessions.insert(id.clone(), Session::default());
+        self.sessions.insert(id.clone(), Session { capabilities, ..Session::default() });
         id
     }
 

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::script::{Interference, Script};
+use super::script::{Interference, Script, Tool};
 use crate::http::BodySender;
 
 /// A request that reached the server, as it came.
@@ -68,6 +68,8 @@ pub(super) struct State {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) counter: u64,
+    /// What its client announced.
+    pub(super) capabilities: Value,
 }
 
 /// An open stream: a GET's, or that of a call which the test feeds.
@@ -126,6 +128,16 @@ impl State {
             always: BTreeMap::new(),
             once: BTreeMap::new(),
         }
+    }
+
+    /// The tools that there are in a session.
+    pub(super) fn tools(&self, session: Option<&str>) -> impl Iterator<Item = &Tool> {
+        let script = &self.script;
+        let capabilities = session.and_then(|id| self.sessions.get(id)).map(|session| &session.capabilities);
+        let announced = move |name: &str| capabilities.is_some_and(|announced| announced.get(name).is_some());
+        let conditional = script.conditional_tools.iter().filter(move |(needs, _)| announced(needs));
+        let own = script.session_tools.iter().filter(move |(of, _)| session == Some(of));
+        script.tools.iter().chain(conditional.chain(own).map(|(_, tool)| tool))
     }
 
     /// How often a JSON-RPC method or an HTTP verb was seen.

@@ -25,7 +25,19 @@ pub struct Script {
     pub capabilities: Value,
     /// The tools, in the order of the list.
     pub tools: Vec<Tool>,
-    /// How many tools a page of the list holds; all of them if none is given.
+    /// Tools that are listed in sessions whose client announced a capability, behind the others.
+    pub conditional_tools: Vec<(String, Tool)>,
+    /// Tools that are listed in one session only, by its id, behind the others.
+    pub session_tools: Vec<(String, Tool)>,
+    /// The prompts, as they are listed.
+    pub prompts: Vec<Value>,
+    /// The resources, as they are listed.
+    pub resources: Vec<Value>,
+    /// The resource templates, as they are listed.
+    pub templates: Vec<Value>,
+    /// What `initialize` says to models, if anything.
+    pub instructions: Option<String>,
+    /// How many items a page of a list holds; all of them if none is given.
     pub page_size: Option<usize>,
 }
 
@@ -188,6 +200,12 @@ impl Default for Script {
             event_ids: EventIds::Absent,
             capabilities: json!({"tools": {"listChanged": true}}),
             tools: tools.map(|(name, behaviour)| Tool::new(name, behaviour)).into(),
+            conditional_tools: Vec::new(),
+            session_tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            instructions: None,
             page_size: None,
         }
     }
@@ -198,6 +216,19 @@ impl Script {
     pub fn echoing(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let tools = names.into_iter().map(|name| Tool::new(name, Behaviour::Echo)).collect();
         Self { tools, ..Self::default() }
+    }
+
+    /// A server that announces tools, prompts and resources and their changes, with one prompt, one resource and one
+    /// template under these names.
+    pub fn offering(tool: &str, prompt: &str, resource: &str, template: &str) -> Self {
+        let changes = json!({"listChanged": true});
+        Self {
+            capabilities: json!({"tools": changes, "prompts": changes, "resources": changes}),
+            prompts: vec![json!({"name": prompt})],
+            resources: vec![json!({"uri": resource, "name": "r"})],
+            templates: vec![json!({"uriTemplate": template, "name": "t"})],
+            ..Self::echoing([tool])
+        }
     }
 }
 

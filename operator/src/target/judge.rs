@@ -158,15 +158,18 @@ fn remarks(said: &TargetReport) -> String {
     let mut remarks = Vec::new();
     if !said.long_names.is_empty() {
         remarks.push(format!(
-            "tools whose names are over 64 characters, which some clients refuse: {}",
+            "names over 64 characters, which some clients refuse: {}",
             said.long_names.join(", ")
         ));
     }
     if !said.collisions.is_empty() {
         remarks.push(format!(
-            "tools hidden because an older target has one of that name: {}",
+            "hidden because an older target has one of that name: {}",
             said.collisions.join(", ")
         ));
+    }
+    if !said.message.is_empty() {
+        remarks.push(said.message.clone());
     }
     remarks.join("; ")
 }
