@@ -104,7 +104,7 @@ impl Sessions {
                     }
                 }
                 changed if kind::of_notification(changed).next().is_some() => {
-                    self.hint(session, open, changed)
+                    self.hint(session, open, changed);
                 }
                 _ => {
                     let json = task_ids::expose(&message.bytes, open.target.alias());
