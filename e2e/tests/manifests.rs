@@ -59,7 +59,6 @@ async fn a_field_that_this_version_does_not_serve_is_named_with_what_to_do() -> 
     .await?;
     is_refused(&gateway("streaming: Disabled"), &["MCPGateway tools", "spec.streaming"]).await?;
     is_refused(&target("onSessionLoss: Reinitialize"), &["MCPTarget a", "spec.onSessionLoss"]).await?;
-    is_refused(&target("tools: {deny: ['x*']}"), &["MCPTarget a", "spec.tools"]).await?;
     let agent = "---\napiVersion: mooring.dev/v1alpha1\nkind: ACPAgent\nmetadata: {name: coder}\n\
                  spec: {container: {image: i, command: [x]}, auth: {anonymous: {}}}\n";
     is_refused(&(manifest::gateway("tools") + agent), &["ACPAgent coder"]).await
