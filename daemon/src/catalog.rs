@@ -73,7 +73,10 @@ type Key = (Version, ClientCapabilities);
 #[derive(Debug)]
 struct Held {
     view: Arc<View>,
+    /// When it was last asked for.
     used: Instant,
+    /// When somebody was last seen to have it.
+    held: Instant,
 }
 
 impl Held {
@@ -113,9 +116,13 @@ impl Catalog {
         let held = held.entry(key).or_insert_with_key(|(version, capabilities)| {
             let Views { tasks, marks, table: _, begun } = &*self.views;
             begun.notify_one();
-            Held { view: View::new(*version, capabilities.clone(), tasks, marks, snapshot), used: now }
+            Held {
+                view: View::new(*version, capabilities.clone(), tasks, marks, snapshot),
+                used: now,
+                held: now,
+            }
         });
-        held.used = now;
+        (held.used, held.held) = (now, now);
         Arc::clone(&held.view)
     }
 
@@ -150,12 +157,12 @@ impl Table {
     fn end_unused(&mut self, now: Instant) -> Option<Instant> {
         self.held.retain(|(version, capabilities), held| {
             if held.in_use() {
-                held.used = now;
+                held.held = now;
             }
             let reported = *version == LATEST && *capabilities == ClientCapabilities::default();
-            reported || now < held.used + UNUSED
+            reported || now < held.held + UNUSED
         });
-        self.held.values().filter(|held| !held.view.is_reported()).map(|held| held.used + UNUSED).min()
+        self.held.values().filter(|held| !held.view.is_reported()).map(|held| held.held + UNUSED).min()
     }
 }
 

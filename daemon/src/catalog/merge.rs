@@ -168,3 +168,7 @@ impl Merged {
 #[cfg(test)]
 #[path = "merge_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "merge_properties.rs"]
+mod properties;

@@ -6,15 +6,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use mooring_runtime::Tasks;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     kind::{self, ByKind, Kind},
-    listing::{Hello, Known, Listing},
-    lists::{self, Unread},
+    listing::{Known, Listing},
     view::{Hints, View},
 };
 use crate::{
@@ -29,6 +27,7 @@ use crate::{
 };
 
 mod changes;
+mod reading;
 
 /// Lists are asked for again at this age, whatever was announced.
 const FRESH: Duration = Duration::from_secs(300);
@@ -110,7 +109,7 @@ pub(super) async fn run(begin: Begin, known: Known) {
             tracing::warn!(target = target.alias(), %failure, "catalogue: the target cannot be listed");
             let Some(view) = view.upgrade() else { return };
             kept.listing.set_failed(failure);
-            publish(&view, false, &kept.listing);
+            reading::publish(&view, false, &kept.listing);
         }
         if timeout(kept.pause, stop.cancelled()).await.is_ok() {
             return;
@@ -119,22 +118,13 @@ pub(super) async fn run(begin: Begin, known: Known) {
     }
 }
 
-/// Shows what is known of the target. Its metrics are one series for all views, so only the view that the report is
-/// made of writes them.
-fn publish(view: &View, up: bool, listing: &Listing) {
-    if view.is_reported() {
-        listing.target().metrics.listed(up, listing.items(Kind::Tools).len());
-    }
-    view.publish(listing.clone());
-}
-
 /// From the handshake to the end of the session.
 async fn live(begin: &Begin, established: &Established, kept: &mut Kept) -> Over {
     let Begin { target, hints, stop, .. } = begin;
     let announced = ByKind::new(|kind: Kind| established.capabilities.has(kind.capability()));
     let announces_changes =
         kind::ALL.iter().any(|kind| established.capabilities.flag(kind.capability(), "listChanged"));
-    if introduce(begin, established, kept, announced).is_none() {
+    if reading::introduce(begin, established, kept, announced).is_none() {
         return Over::Stopped;
     }
     let mut stream: Option<Stream> = None;
@@ -148,7 +138,7 @@ async fn live(begin: &Begin, established: &Established, kept: &mut Kept) -> Over
                 None => return Over::Stopped,
             }
         }
-        if let Err(over) = read(begin, established, kept, wanted).await {
+        if let Err(over) = reading::read(begin, established, kept, wanted).await {
             return over;
         }
         let now = Instant::now();
@@ -186,82 +176,4 @@ async fn live(begin: &Begin, established: &Established, kept: &mut Kept) -> Over
             }
         };
     }
-}
-
-/// Shows at once what the target announces; whether it is well, its lists will say. None where the view is gone.
-fn introduce(
-    begin: &Begin,
-    established: &Established,
-    kept: &mut Kept,
-    announced: ByKind<bool>,
-) -> Option<()> {
-    let known = kept.listing.known_mut();
-    known.hello = Some(Arc::new(Hello {
-        capabilities: established.capabilities.clone(),
-        instructions: established.instructions.clone(),
-    }));
-    for kind in kind::ALL.into_iter().filter(|kind| !announced.get(*kind)) {
-        known.lists.set(kind, Some(Arc::new([])));
-        known.unread.set(kind, None);
-    }
-    let view = begin.view.upgrade()?;
-    view.publish(kept.listing.clone());
-    Some(())
-}
-
-/// Reads the lists of these kinds beside each other, and shows each as it comes: one that is slow keeps no other waiting.
-async fn read(
-    begin: &Begin,
-    established: &Established,
-    kept: &mut Kept,
-    wanted: ByKind<bool>,
-) -> Result<(), Over> {
-    let Begin { view, target, stop, .. } = begin;
-    let wire = &established.wire;
-    let asking = wanted.kinds().map(|kind| async move {
-        // An id for each kind: each is asked for once at a time.
-        let id = (kind as u8 + 1).to_string();
-        (kind, lists::read(target, wire, kind, &id).await)
-    });
-    let mut asking: FuturesUnordered<_> = asking.collect();
-    while let Some((kind, outcome)) = stop.run_until_cancelled(asking.next()).await.ok_or(Over::Stopped)? {
-        let known = kept.listing.known_mut();
-        match outcome {
-            Ok(items) => {
-                known.lists.set(kind, Some(items));
-                known.unread.set(kind, None);
-            }
-            Err(Unread::Lost) => return Err(Over::Lost),
-            Err(Unread::Failed(failure)) if is_of_the_whole(kind, &failure) => {
-                return Err(Over::Failed(failure));
-            }
-            Err(Unread::Failed(failure)) => {
-                tracing::warn!(target = target.alias(), list = kind.method(), %failure, "catalogue: a list cannot be read");
-                let last = known.lists.get(kind).clone().unwrap_or_default();
-                known.lists.set(kind, Some(last));
-                known.unread.set(kind, Some(failure));
-            }
-        }
-        let Some(view) = view.upgrade() else { return Err(Over::Stopped) };
-        // Well as soon as its tools were read.
-        if kind == Kind::Tools {
-            kept.listing.set_ready(established.version);
-            publish(&view, true, &kept.listing);
-        } else {
-            view.publish(kept.listing.clone());
-        }
-    }
-    // It may list no tools at all.
-    if kept.listing.version() != Some(established.version) {
-        let Some(view) = view.upgrade() else { return Err(Over::Stopped) };
-        kept.listing.set_ready(established.version);
-        publish(&view, true, &kept.listing);
-    }
-    (kept.pause, kept.lost) = (FIRST_PAUSE, false);
-    Ok(())
-}
-
-/// Whether a list that cannot be read tells of the whole target rather than of that list.
-fn is_of_the_whole(kind: Kind, failure: &TargetFailure) -> bool {
-    kind == Kind::Tools || matches!(failure, TargetFailure::Unreachable(_) | TargetFailure::Forbidden(_))
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -127,7 +127,7 @@ impl View {
             let hints = Arc::new(Hints::default());
             if !needs_a_caller(target) {
                 let begin = session::Begin {
-                    view: Weak::clone(&Arc::downgrade(self)),
+                    view: Arc::downgrade(self),
                     target: Arc::clone(target),
                     version: self.version,
                     capabilities: self.capabilities.clone(),
