@@ -95,7 +95,7 @@ pub fn compile(
         origins: origins(&spec.endpoint),
         public_url: spec.endpoint.public_url.clone(),
         trusted_proxies: spec.endpoint.trusted_proxies.clone(),
-        tls: false,
+        tls: spec.tls.is_some(),
         limits: limits(&spec.limits),
         drain: DrainConfig {
             delay_seconds: spec.drain.delay_seconds.unsigned_abs(),

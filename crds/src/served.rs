@@ -50,7 +50,7 @@ pub fn gateway(spec: &MCPGatewaySpec) -> Vec<Unserved> {
         tools: ToolNames { naming: _, separator: _ },
         allowed_targets: AllowedTargets { namespaces: AllowedNamespaces { from, selector } },
         drain: Drain { delay_seconds: _, deadline_seconds: _ },
-        tls,
+        tls: _,
         endpoint: Endpoint { public_url: _, allowed_origins: _, allowed_hosts: _, trusted_proxies: _ },
         expose: Expose { service_type: _, http_route, ingress, port: _, path: _ },
         limits:
@@ -83,7 +83,6 @@ pub fn gateway(spec: &MCPGatewaySpec) -> Vec<Unserved> {
         "spec.allowedTargets.namespaces.selector",
         "write from: Same or from: All",
     );
-    found.note(tls.is_some(), "spec.tls");
     found.instead(http_route.is_some(), "spec.expose.httpRoute", "write the HTTPRoute yourself");
     found.instead(ingress.is_some(), "spec.expose.ingress", "write the Ingress yourself");
     found.0

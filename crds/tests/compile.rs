@@ -68,6 +68,7 @@ fn the_shortest_useful_manifest_compiles() {
 fn every_served_field_reaches_the_configuration() {
     let gateway = gateway(
         "{auth: {anonymous: {}}, replicas: 1, session: {timeoutSeconds: 900, idleTimeoutSeconds: 300, maxPerPrincipal: 7}, tools: {naming: Plain}, \
+         tls: {certificateRef: {name: cert}}, \
          drain: {delaySeconds: 0, deadlineSeconds: 7}, expose: {port: 8080, path: /a/b}, \
          limits: {requestBytes: 2048, streamsPerSession: 3, requestsInFlightPerSession: 4, requestsInFlight: 5}, store: {type: Memory}, allowedTargets: {namespaces: {from: All}}, \
          endpoint: {publicURL: 'https://Tools.example.org:443/mcp', allowedHosts: [Other.example.org], \
@@ -96,6 +97,7 @@ fn every_served_field_reaches_the_configuration() {
     assert_eq!(config.limits, limits);
     assert_eq!((config.session.idle_timeout_seconds, config.session.max_per_principal), (Some(300), Some(7)));
     assert_eq!(config.trusted_proxies, ["10.0.0.0/8"]);
+    assert!(config.tls);
     assert_eq!(
         config.hosts,
         [

@@ -63,7 +63,6 @@ fn each_unserved_field_of_a_gateway_is_refused_by_its_name() {
             "allowedTargets: {namespaces: {from: Selector, selector: {}}}",
             "spec.allowedTargets.namespaces.selector",
         ),
-        ("tls: {certificateRef: {name: cert}}", "spec.tls"),
         ("expose: {httpRoute: {parentRefs: [{name: public}]}}", "spec.expose.httpRoute"),
         ("expose: {ingress: {host: tools.example.org}}", "spec.expose.ingress"),
     ] {
@@ -104,10 +103,10 @@ fn each_unserved_field_of_a_target_is_refused_by_its_name() {
 
 #[test]
 fn all_unserved_fields_are_named_at_once() {
-    let over = json!({"streaming": "Disabled", "tls": {"certificateRef": {"name": "c"}}});
+    let over = json!({"streaming": "Disabled", "access": [{"subjects": ["alice"]}]});
     assert_eq!(
         gateway(&over).unwrap_err().message,
-        "this version does not serve spec.streaming: Disabled (write Enabled), spec.tls (remove it)"
+        "this version does not serve spec.streaming: Disabled (write Enabled), spec.access (remove it)"
     );
 }
 

@@ -9,9 +9,15 @@ use mooring_runtime::{Clock, Tasks};
 use crate::{
     catalog::{Catalog, View},
     config::{secrets::Secrets, snapshot::Snapshot},
+    fault::Fault,
+    listener::tls::Certificates,
     metrics::{GatewayMetrics, Metrics},
     receive::Budget,
-    session::{record::Principal, table::Sessions},
+    session::{
+        places::{Place, Places},
+        record::Principal,
+        table::Sessions,
+    },
     store::{Store, memory::Memory},
     target::connect::Connector,
     version::{LATEST, Version},
@@ -43,6 +49,9 @@ pub struct Gateway {
     pub sessions: Arc<Sessions>,
     /// Its metric handles.
     pub metrics: Arc<GatewayMetrics>,
+    /// What its listener shows, where it speaks TLS.
+    pub certificates: Arc<Certificates>,
+    requests: Places,
     catalog: Catalog,
     snapshot: ArcSwap<Snapshot>,
 }
@@ -62,10 +71,20 @@ impl Gateway {
         let sessions = Sessions::start(store, shared.clock, &shared.tasks, Arc::clone(&metrics));
         let snapshot =
             Arc::new(Snapshot::new(config, Secrets::default(), None, &shared.connector, &shared.metrics));
-        sessions.configure(&snapshot.targets);
+        sessions.configure(&snapshot);
+        let certificates = Arc::<Certificates>::default();
+        certificates.take(&snapshot.config, &snapshot.secrets);
         let catalog = Catalog::new(&shared.tasks, &snapshot);
         let snapshot = ArcSwap::new(snapshot);
-        let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
+        let gateway = Arc::new(Self {
+            shared,
+            sessions,
+            metrics,
+            certificates,
+            requests: Places::default(),
+            catalog,
+            snapshot,
+        });
         // Nearly every client has this version, and the report is made of it.
         drop(gateway.view(LATEST));
         gateway
@@ -82,7 +101,8 @@ impl Gateway {
             &self.shared.metrics,
         ));
         self.snapshot.store(Arc::clone(&snapshot));
-        self.sessions.configure(&snapshot.targets);
+        self.sessions.configure(&snapshot);
+        self.certificates.take(&snapshot.config, &snapshot.secrets);
         self.catalog.configure(&snapshot);
         for gone in
             older.targets.iter().filter(|old| snapshot.targets.iter().all(|new| new.alias() != old.alias()))
@@ -99,6 +119,16 @@ impl Gateway {
     /// The catalogue for clients of `version`.
     pub fn view(&self, version: Version) -> Arc<View> {
         self.catalog.view(version)
+    }
+
+    /// Takes a request's place among those in flight at this gateway.
+    ///
+    /// # Errors
+    /// [`Fault::TooManyRequests`].
+    pub fn admit(&self, snapshot: &Snapshot) -> Result<Place, Fault> {
+        let most = snapshot.config.limits.requests_in_flight;
+        let place = self.requests.enter(most).ok_or(Fault::TooManyRequests(most))?;
+        Ok(place.shown(&self.metrics.limits.in_flight))
     }
 
     /// Who is calling.

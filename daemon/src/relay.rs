@@ -19,7 +19,7 @@ use crate::{
     fault::{Fault, TargetFailure},
     jsonrpc::{Kind, Message, envelope::same_id, reply},
     receive::Share,
-    session::{calls::Call, table::Sessions, targets::TargetSession},
+    session::{calls::Call, places::Place, table::Sessions, targets::TargetSession},
     target::{
         OnBehalf,
         body::Outgoing,
@@ -49,6 +49,8 @@ pub struct Forward {
     pub sent: Instant,
     /// What is held of its answer.
     pub held: Share,
+    /// The place of its event stream, once it is one.
+    pub stream: Option<Place>,
     /// What goes wrong once the answer's head has left.
     pub late: Late,
     /// The token by which the client wants to hear of progress, where it does.
@@ -90,25 +92,32 @@ pub async fn relay(
         answer
     });
     let deadline = forward.deadline(forward.sent);
-    let silence = match accepts {
+    let mut silence = match accepts {
         Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
         Accepts::Json => deadline,
     };
-    let head = tokio::select! {
-        biased;
-        // First: a call that has ended already is not sent.
-        ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
-        head = timeout_at(silence, &mut pending) => match head {
-            Ok(answer) => Head::Answer(answer),
-            Err(_) if silence < deadline => Head::Silent,
-            Err(_) => Head::TooLate,
-        },
+    let head = loop {
+        let head = tokio::select! {
+            biased;
+            // First: a call that has ended already is not sent.
+            ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
+            head = timeout_at(silence, &mut pending) => match head {
+                Ok(answer) => Head::Answer(answer),
+                Err(_) if silence < deadline => Head::Silent,
+                Err(_) => Head::TooLate,
+            },
+        };
+        match head {
+            // Without a place for its stream it is answered in JSON, as late as it may be.
+            Head::Silent if !forward.open_stream() => silence = deadline,
+            Head::Silent | Head::Answer(_) | Head::Ended(_) | Head::TooLate => break head,
+        }
     };
     match head {
         Head::Answer(Ok(answer)) => match (answer.events, accepts) {
             (false, _) => json::relay(forward, answer).await,
-            (true, Accepts::JsonOrStream) => Ok(events::relay(forward, answer)),
-            (true, Accepts::Json) => events::collect(forward, answer).await,
+            (true, Accepts::JsonOrStream) if forward.open_stream() => Ok(events::relay(forward, answer)),
+            (true, Accepts::Json | Accepts::JsonOrStream) => events::collect(forward, answer).await,
         },
         Head::Answer(Err(none)) => forward.refusal(none).await.map(|error| json_response(Body::whole(error))),
         Head::Ended(fault) => Err(fault),
@@ -118,6 +127,14 @@ pub async fn relay(
 }
 
 impl Forward {
+    /// Whether its answer may be an event stream: whether its session has a place for one.
+    fn open_stream(&mut self) -> bool {
+        if self.stream.is_none() {
+            self.stream = self.sessions.open_stream(self.call.session()).ok();
+        }
+        self.stream.is_some()
+    }
+
     /// Until when the target may be silent, if it was last heard of at `heard`.
     pub(crate) fn deadline(&self, heard: Instant) -> Instant {
         let config = &self.open.target.config;

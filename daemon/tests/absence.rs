@@ -97,6 +97,8 @@ async fn sessions_end_once_the_api_server_confirms_that_the_configuration_is_gon
         client_info: "{}".into(),
         capabilities: moored::capabilities::ClientCapabilities::default(),
         timeout: Duration::from_secs(3600),
+        idle: None,
+        most: None,
         seen: 0,
     };
     gateway.sessions.create(opening).await.unwrap();

@@ -58,6 +58,7 @@ pub(super) async fn tool(
         token,
         late: Late::default(),
         held: context.gateway.shared.budget.share(),
+        stream: None,
     };
     relay(forward, Request { body, share }, accepts).await
 }

@@ -39,6 +39,7 @@ struct Changes {
 pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
     edge::check_accept(&context.head.method, &context.head.headers)?;
     let session = context.session().await?;
+    context.account.places.push(context.gateway.sessions.open_stream(&session)?);
     let changes = Changes {
         generations: context.gateway.view(session.version).generations(),
         over: session.take_stream(),

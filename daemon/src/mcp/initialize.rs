@@ -39,6 +39,8 @@ pub(super) async fn initialize(
         client_info,
         capabilities,
         timeout: Duration::from_secs(config.session.timeout_seconds.into()),
+        idle: config.session.idle_timeout_seconds.map(|seconds| Duration::from_secs(seconds.into())),
+        most: config.session.max_per_principal,
         seen: view.generation(),
     };
     let session_id = context.gateway.sessions.create(opening).await?;

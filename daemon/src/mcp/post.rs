@@ -26,10 +26,12 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
         Kind::Request { id, method, params } => {
             context.id = Some(id.clone());
             context.account.method = method_label(method.as_str());
+            context.admit()?;
             if method.as_str() == "initialize" {
                 return initialize::initialize(context, id, params).await;
             }
             let session = context.session().await?;
+            context.admit_to(&session)?;
             match method.as_str() {
                 "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
                 "tools/list" => list::tools(context, &session, id, params).await,

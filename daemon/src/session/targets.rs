@@ -50,7 +50,7 @@ enum Found {
 }
 
 /// How often a compare-and-set is tried again after a conflict, before the store counts as away.
-const ATTEMPTS: usize = 8;
+pub(super) const ATTEMPTS: usize = 8;
 /// How long a notification may take to be taken.
 const NOTICE: Duration = Duration::from_secs(5);
 
