@@ -24,9 +24,15 @@ async fn without_its_certificate_a_gateway_is_unready_and_five_thousand_connecti
     let tls = "spec: {tls: {certificateRef: {name: cert}}, ";
     let manifests = manifest::gateway("tools").replace("spec: {", tls);
     let moored = Moored::start_unready(Start { manifests, arguments: Vec::new() }).await?;
-    let ready = moored.health("/readyz").await?;
-    assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(ready.text().contains("certificate"), "{}", ready.text());
+    let waits = async || {
+        let ready = moored.health("/readyz").await.ok()?;
+        let only = ready.text().trim() == "waiting for certificate";
+        (ready.status == StatusCode::SERVICE_UNAVAILABLE && only).then_some(())
+    };
+    assert!(
+        process::poll(Duration::from_secs(10), waits).await.is_some(),
+        "it does not say what it waits for"
+    );
     let idle = moored.open_files().ok_or("this system cannot say")?;
     for _ in 0..CONNECTIONS {
         let mut stream = TcpStream::connect(moored.address()).await?;
