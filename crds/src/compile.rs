@@ -16,7 +16,7 @@ use crate::config::{
     Streaming,
 };
 use crate::gateway::{ToolNames, ToolNaming};
-use crate::serving::Endpoint;
+use crate::serving::{Endpoint, Limits};
 use crate::{MCPGateway, MCPTarget, names};
 
 /// What the installation decides.
@@ -90,6 +90,8 @@ pub fn compile(
                 crate::session::SessionMode::Stateless => SessionMode::Stateless,
             },
             timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
+            idle_timeout_seconds: spec.session.idle_timeout_seconds.map(i32::unsigned_abs),
+            max_per_principal: spec.session.max_per_principal.map(i32::unsigned_abs),
             ..SessionConfig::default()
         },
         streaming: match spec.streaming {
@@ -100,12 +102,9 @@ pub fn compile(
         hosts: hosts(gateway),
         origins: origins(&spec.endpoint),
         public_url: spec.endpoint.public_url.clone(),
-        trusted_proxies: Vec::new(),
-        tls: false,
-        limits: LimitsConfig {
-            request_bytes: u64::from(spec.limits.request_bytes.unsigned_abs()),
-            ..LimitsConfig::default()
-        },
+        trusted_proxies: spec.endpoint.trusted_proxies.clone(),
+        tls: spec.tls.is_some(),
+        limits: limits(&spec.limits),
         drain: DrainConfig {
             delay_seconds: spec.drain.delay_seconds.unsigned_abs(),
             deadline_seconds: spec.drain.deadline_seconds.unsigned_abs(),
@@ -113,6 +112,22 @@ pub fn compile(
         targets,
     };
     Ok(Compiled { config, attachments })
+}
+
+fn limits(limits: &Limits) -> LimitsConfig {
+    let Limits { request_bytes, streams_per_session, requests_in_flight_per_session, requests_in_flight } =
+        limits;
+    let default = LimitsConfig::default();
+    let or = |written: &Option<i32>, default| written.map_or(default, i32::unsigned_abs);
+    LimitsConfig {
+        request_bytes: u64::from(request_bytes.unsigned_abs()),
+        streams_per_session: or(streams_per_session, default.streams_per_session),
+        requests_in_flight_per_session: or(
+            requests_in_flight_per_session,
+            default.requests_in_flight_per_session,
+        ),
+        requests_in_flight: or(requests_in_flight, default.requests_in_flight),
+    }
 }
 
 fn naming(tools: &ToolNames) -> Naming {

@@ -52,6 +52,8 @@ pub struct MCPGatewaySpec {
     pub autoscaling: Option<Autoscaling>,
     /// How long sessions live.
     #[serde(default)]
+    #[x_kube(validation = Rule::new("!has(self.idleTimeoutSeconds) || self.idleTimeoutSeconds <= self.timeoutSeconds")
+        .message(rule::IDLE_TIMEOUT))]
     pub session: GatewaySession,
     /// Enabled or Disabled. Disabled answers JSON only: GET is answered 405, and servers can ask clients nothing.
     /// Default Enabled.

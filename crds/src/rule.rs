@@ -25,6 +25,17 @@ pub const PUBLIC_URL: &str = "publicURL is no absolute http or https URL without
 pub const ALLOWED_ORIGINS: &str = "an entry of allowedOrigins is no origin; write scheme, host and port without a path, like https://app.example.org";
 /// `spec.endpoint.allowedHosts`.
 pub const ALLOWED_HOSTS: &str = "an entry of allowedHosts is no host name; write it without scheme, port and path, like tools.example.org";
+/// `spec.endpoint.trustedProxies`.
+pub const TRUSTED_PROXIES: &str =
+    "an entry of trustedProxies is no network; write it as CIDR, like 10.0.0.0/8";
+/// `spec.session.idleTimeoutSeconds` against `timeoutSeconds`.
+pub const IDLE_TIMEOUT: &str = "idleTimeoutSeconds is above timeoutSeconds, which no session outlives; write an idleTimeoutSeconds of at most timeoutSeconds";
+/// `spec.session.idleTimeoutSeconds`.
+pub const IDLE_TIMEOUT_POSITIVE: &str = "spec.session.idleTimeoutSeconds is below 1; write 1 or more";
+/// `spec.session.maxPerPrincipal`.
+pub const MAX_PER_PRINCIPAL: &str = "spec.session.maxPerPrincipal is below 1; write 1 or more";
+/// `spec.limits`.
+pub const LIMITS_POSITIVE: &str = "a number in spec.limits is below 1; write streamsPerSession, requestsInFlightPerSession and requestsInFlight of 1 or more";
 /// `spec.podTemplate.labels`.
 pub const POD_LABELS: &str = "labels beginning with app.kubernetes.io/ or mooring.dev/ are set by the operator; write the label under another prefix";
 /// `spec.podTemplate.annotations`.

@@ -50,10 +50,16 @@ pub fn gateway(spec: &MCPGatewaySpec) -> Vec<Unserved> {
         tools: ToolNames { naming: _, separator: _ },
         allowed_targets: AllowedTargets { namespaces: AllowedNamespaces { from, selector } },
         drain: Drain { delay_seconds: _, deadline_seconds: _ },
-        tls,
-        endpoint: Endpoint { public_url: _, allowed_origins: _, allowed_hosts: _, trusted_proxies },
+        tls: _,
+        endpoint: Endpoint { public_url: _, allowed_origins: _, allowed_hosts: _, trusted_proxies: _ },
         expose: Expose { service_type: _, http_route, ingress, port: _, path: _ },
-        limits,
+        limits:
+            Limits {
+                request_bytes: _,
+                streams_per_session: _,
+                requests_in_flight_per_session: _,
+                requests_in_flight: _,
+            },
         pod_template: _,
     } = spec;
     let mut found = Found::default();
@@ -76,22 +82,22 @@ pub fn gateway(spec: &MCPGatewaySpec) -> Vec<Unserved> {
         "spec.allowedTargets.namespaces.selector",
         "write from: Same or from: All",
     );
-    found.note(tls.is_some(), "spec.tls");
-    found.note(!trusted_proxies.is_empty(), "spec.endpoint.trustedProxies");
     found.instead(http_route.is_some(), "spec.expose.httpRoute", "write the HTTPRoute yourself");
     found.instead(ingress.is_some(), "spec.expose.ingress", "write the Ingress yourself");
-    gateway_limits(limits, &mut found);
     found.0
 }
 
 fn gateway_session(session: &GatewaySession, found: &mut Found) {
-    let GatewaySession { mode, timeout_seconds: _, idle_timeout_seconds, max_per_principal, end_before } =
-        session;
+    let GatewaySession {
+        mode,
+        timeout_seconds: _,
+        idle_timeout_seconds: _,
+        max_per_principal: _,
+        end_before,
+    } = session;
     match mode {
         SessionMode::Stateful | SessionMode::Stateless => {}
     }
-    found.note(idle_timeout_seconds.is_some(), "spec.session.idleTimeoutSeconds");
-    found.note(max_per_principal.is_some(), "spec.session.maxPerPrincipal");
     found.note(end_before.is_some(), "spec.session.endBefore");
 }
 
@@ -115,14 +121,6 @@ fn gateway_store(store: &Store, found: &mut Found) {
         StoreType::Redis => found.instead(true, "spec.store.type: Redis", "write Memory"),
         StoreType::Sidecar => found.instead(true, "spec.store.type: Sidecar", "write Memory"),
     }
-}
-
-fn gateway_limits(limits: &Limits, found: &mut Found) {
-    let Limits { request_bytes: _, streams_per_session, requests_in_flight_per_session, requests_in_flight } =
-        limits;
-    found.note(streams_per_session.is_some(), "spec.limits.streamsPerSession");
-    found.note(requests_in_flight_per_session.is_some(), "spec.limits.requestsInFlightPerSession");
-    found.note(requests_in_flight.is_some(), "spec.limits.requestsInFlight");
 }
 
 /// The fields of a target that are written and not served.

@@ -56,10 +56,11 @@ pub struct Endpoint {
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(h, h.matches('^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$'))")
         .message(rule::ALLOWED_HOSTS))]
     pub allowed_hosts: Vec<String>,
-    /// Networks, as CIDR, of proxies whose X-Forwarded-For is believed.
+    /// Networks, as CIDR, of proxies whose Forwarded and X-Forwarded-For, -Host and -Proto headers are believed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 43)))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(n, n.matches('^[0-9A-Fa-f.:]+/[0-9]{1,3}$'))")
+        .message(rule::TRUSTED_PROXIES))]
     pub trusted_proxies: Vec<String>,
 }
 
@@ -174,15 +175,15 @@ pub struct Limits {
     /// The largest request body in bytes; a larger one is answered 413. Default 4194304 (4 MiB).
     #[schemars(range(min = 1024, max = 268_435_456))]
     pub request_bytes: i32,
-    /// Open streams of one session; one more is answered 429.
+    /// Open event streams of one session; a GET for one more is answered 429, a POST in JSON. Default 16.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub streams_per_session: Option<i32>,
-    /// Requests in flight of one session; one more is answered 429.
+    /// Requests in flight of one session; one more is answered 429. Default 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_in_flight_per_session: Option<i32>,
-    /// Requests in flight of one pod; one more is answered 503.
+    /// Requests in flight of one pod; one more is answered 503. Default 4096.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_in_flight: Option<i32>,

@@ -14,11 +14,13 @@ pub struct GatewaySession {
     /// limits, 900 to 28800 unless it was told otherwise.
     #[schemars(range(min = 1))]
     pub timeout_seconds: i32,
-    /// Seconds without use after which a session ends; none where it is not written.
+    /// Seconds without use after which a session ends; none where it is not written. A request in flight is a use for
+    /// as long as it lasts, an open GET stream is none. At most timeoutSeconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub idle_timeout_seconds: Option<i32>,
-    /// Sessions one caller may have; one more is answered 429.
+    /// Sessions one caller may have on one pod; one more is answered 429. To anonymous all callers are one, so that
+    /// it is the number of sessions in all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_per_principal: Option<i32>,

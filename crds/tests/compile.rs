@@ -3,7 +3,7 @@
 
 use mooring_crds::condition::reason;
 use mooring_crds::config::{
-    DrainConfig, GatewayConfig, Listing, Naming, TargetConfig, TimeoutsConfig, ToolFilter,
+    DrainConfig, GatewayConfig, LimitsConfig, Listing, Naming, TargetConfig, TimeoutsConfig, ToolFilter,
 };
 use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
 use serde::de::DeserializeOwned;
@@ -69,10 +69,12 @@ fn the_shortest_useful_manifest_compiles() {
 #[test]
 fn every_served_field_reaches_the_configuration() {
     let gateway = gateway(
-        "{auth: {anonymous: {}}, replicas: 1, session: {timeoutSeconds: 900}, tools: {naming: Plain}, \
+        "{auth: {anonymous: {}}, replicas: 1, session: {timeoutSeconds: 900, idleTimeoutSeconds: 300, maxPerPrincipal: 7}, tools: {naming: Plain}, \
+         tls: {certificateRef: {name: cert}}, \
          drain: {delaySeconds: 0, deadlineSeconds: 7}, expose: {port: 8080, path: /a/b}, \
-         limits: {requestBytes: 2048}, store: {type: Memory}, allowedTargets: {namespaces: {from: All}}, \
+         limits: {requestBytes: 2048, streamsPerSession: 3, requestsInFlightPerSession: 4, requestsInFlight: 5}, store: {type: Memory}, allowedTargets: {namespaces: {from: All}}, \
          endpoint: {publicURL: 'https://Tools.example.org:443/mcp', allowedHosts: [Other.example.org], \
+         trustedProxies: [10.0.0.0/8], \
          allowedOrigins: ['http://App.example.org:80', 'http://app.example.org:8080']}}",
     );
     let target = target(
@@ -89,7 +91,16 @@ fn every_served_field_reaches_the_configuration() {
     assert_eq!(config.session.timeout_seconds, 900);
     assert_eq!(config.naming, Naming::Plain);
     assert_eq!(config.drain, DrainConfig { delay_seconds: 0, deadline_seconds: 7 });
-    assert_eq!(config.limits.request_bytes, 2048);
+    let limits = LimitsConfig {
+        request_bytes: 2048,
+        streams_per_session: 3,
+        requests_in_flight_per_session: 4,
+        requests_in_flight: 5,
+    };
+    assert_eq!(config.limits, limits);
+    assert_eq!((config.session.idle_timeout_seconds, config.session.max_per_principal), (Some(300), Some(7)));
+    assert_eq!(config.trusted_proxies, ["10.0.0.0/8"]);
+    assert!(config.tls);
     assert_eq!(
         config.hosts,
         [

@@ -48,8 +48,6 @@ fn target(over: &Value) -> Result<(), Refusal> {
 fn each_unserved_field_of_a_gateway_is_refused_by_its_name() {
     for (yaml, field) in [
         ("autoscaling: {maxReplicas: 3}", "spec.autoscaling"),
-        ("session: {idleTimeoutSeconds: 60}", "spec.session.idleTimeoutSeconds"),
-        ("session: {maxPerPrincipal: 5}", "spec.session.maxPerPrincipal"),
         ("session: {endBefore: '2026-01-01T00:00:00Z'}", "spec.session.endBefore"),
         ("auth: {oidc: {issuer: 'https://id.example.org', audiences: [a]}}", "spec.auth.oidc"),
         ("auth: {serviceAccount: {audiences: [a]}}", "spec.auth.serviceAccount"),
@@ -63,13 +61,8 @@ fn each_unserved_field_of_a_gateway_is_refused_by_its_name() {
             "allowedTargets: {namespaces: {from: Selector, selector: {}}}",
             "spec.allowedTargets.namespaces.selector",
         ),
-        ("tls: {certificateRef: {name: cert}}", "spec.tls"),
-        ("endpoint: {trustedProxies: [10.0.0.0/8]}", "spec.endpoint.trustedProxies"),
         ("expose: {httpRoute: {parentRefs: [{name: public}]}}", "spec.expose.httpRoute"),
         ("expose: {ingress: {host: tools.example.org}}", "spec.expose.ingress"),
-        ("limits: {streamsPerSession: 16}", "spec.limits.streamsPerSession"),
-        ("limits: {requestsInFlightPerSession: 64}", "spec.limits.requestsInFlightPerSession"),
-        ("limits: {requestsInFlight: 4096}", "spec.limits.requestsInFlight"),
     ] {
         assert_refused(yaml, field, gateway);
     }
@@ -173,4 +166,29 @@ fn the_schemas_defaults_are_those_without_an_api_server() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_counted_is_refused_below_one_and_a_proxy_is_a_network() {
+    let refused = |yaml: &str| gateway(&serde_saphyr::from_str(yaml).unwrap()).unwrap_err();
+    for (yaml, says) in [
+        ("session: {idleTimeoutSeconds: 0}", "idleTimeoutSeconds is below 1"),
+        ("session: {idleTimeoutSeconds: 3601}", "of at most timeoutSeconds"),
+        ("session: {maxPerPrincipal: 0}", "maxPerPrincipal is below 1"),
+        ("limits: {streamsPerSession: 0}", "in spec.limits is below 1"),
+        ("limits: {requestsInFlightPerSession: -1}", "in spec.limits is below 1"),
+        ("limits: {requestsInFlight: 0}", "in spec.limits is below 1"),
+        ("endpoint: {trustedProxies: ['10.0.0.0/33']}", "trustedProxies"),
+        ("endpoint: {trustedProxies: ['10.0.0/8']}", "trustedProxies"),
+        ("endpoint: {trustedProxies: ['10.0.0.0/+8']}", "trustedProxies"),
+    ] {
+        let refusal = refused(yaml);
+        assert_eq!(refusal.reason, reason::INVALID, "{yaml}");
+        assert!(refusal.message.contains(says), "{yaml}: {refusal}");
+    }
+    let taken = json!({
+        "session": {"idleTimeoutSeconds": 3600, "maxPerPrincipal": 1},
+        "endpoint": {"trustedProxies": ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"]},
+    });
+    assert_eq!(gateway(&taken), Ok(()));
 }

@@ -73,6 +73,8 @@ fn find_session(bencher: Bencher<'_, '_>, held: usize) {
                 version: LATEST,
                 client_info: "{}".into(),
                 capabilities: moored::capabilities::ClientCapabilities::default(),
+                idle: None,
+                most: None,
                 timeout: Duration::from_secs(3600),
                 seen: moored::catalog::merge::Marks::default(),
             };

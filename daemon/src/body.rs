@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     io,
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll},
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use crate::{
     fault::{Blame, Fault},
     metrics::{GatewayMetrics, METHODS, Outcome},
-    session::{ephemeral::Ephemeral, id::Key},
+    session::{admission::InFlight, ephemeral::Ephemeral, id::Key, places::Place},
 };
 
 /// Chunks as they come. An error breaks the connection off: the only way left to say that an answer is not whole.
@@ -48,6 +49,8 @@ pub struct Account {
     pub metrics: Arc<GatewayMetrics>,
     /// When the request's head had arrived.
     pub started: Instant,
+    /// Who sent it, as far as trusted proxies know.
+    pub client: IpAddr,
     /// Its HTTP method, or the JSON-RPC method of its message; see [`method_label`].
     pub method: Cow<'static, str>,
     /// Its session, where it had one.
@@ -62,6 +65,10 @@ pub struct Account {
     pub fault: Option<Fault>,
     /// Bytes of the answer so far.
     pub sent: u64,
+    /// Its place in its session, until its answer has ended; one for each request of a batch.
+    pub in_flight: Vec<InFlight>,
+    /// The other places that it takes until then.
+    pub places: Vec<Place>,
 }
 
 /// A method for metrics and log: ours as they are, any other cut short, since it is the caller's text.
@@ -155,9 +162,13 @@ impl Drop for Account {
             (Some(_), Some(Blame::Us | Blame::Store)) => Outcome::Us,
         };
         self.metrics.request(&self.method, outcome, took);
+        if let Some(fault) = &self.fault {
+            self.metrics.limits.fault(fault);
+        }
         tracing::info!(
             target: "access",
             gateway = self.metrics.gateway(),
+            client = %self.client,
             method = &*self.method,
             session = self.session.map(tracing::field::display),
             to = self.target.as_deref(),

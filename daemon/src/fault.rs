@@ -30,6 +30,8 @@ pub enum EndReason {
     Expired,
     /// Every target session it used was lost, and nobody came back.
     TargetsLost,
+    /// The idle timeout.
+    Idle,
     /// Another replica, or the store, ended it.
     Removed,
     /// Its gateway was deleted.
@@ -87,6 +89,14 @@ pub enum Fault {
     StoreFull,
     /// Too many bodies are held.
     Overloaded,
+    /// As many requests are in flight in this daemon as may be: so many.
+    TooManyRequests(u32),
+    /// As many requests are in flight in this session as may be: so many.
+    TooManyInSession(u32),
+    /// As many event streams are open in this session as may be: so many.
+    TooManyStreams(u32),
+    /// The principal has as many sessions as it may have: so many.
+    TooManySessions(u32),
     /// The daemon is shutting down.
     ShuttingDown,
     /// The target forgot the session it gave us.
@@ -151,6 +161,8 @@ mod code {
     pub(super) const INTERNAL: i32 = -32603;
     pub(super) const RESOURCE_NOT_FOUND: i32 = -32002;
     pub(super) const SESSION: i32 = -32001;
+    /// More than this caller may have at once. Within what MCP leaves without a meaning: -32000 to -32019.
+    pub(super) const LIMIT: i32 = -32005;
     pub(super) const CANCELLED: i32 = -32800;
 }
 
@@ -190,6 +202,11 @@ impl Fault {
             Self::StoreAway => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Store, "store_away"),
             Self::StoreFull => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Store, "store_full"),
             Self::Overloaded => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Us, "overloaded"),
+            // Another replica may have room, so it is no fault of the caller's, who may have sent this one alone.
+            Self::TooManyRequests(_) => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Us, "too_many_requests"),
+            Self::TooManyInSession(_) => (S::TOO_MANY_REQUESTS, code::LIMIT, Client, "too_many_in_session"),
+            Self::TooManyStreams(_) => (S::TOO_MANY_REQUESTS, code::LIMIT, Client, "too_many_streams"),
+            Self::TooManySessions(_) => (S::TOO_MANY_REQUESTS, code::LIMIT, Client, "too_many_sessions"),
             Self::ShuttingDown => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Us, "shutting_down"),
             Self::TargetSessionLost { .. } => (S::NOT_FOUND, code::SESSION, Target, "target_session_lost"),
             Self::Target { .. } => (S::OK, code::INTERNAL, Target, "target_failed"),
@@ -218,7 +235,7 @@ impl Fault {
 
     /// Seconds after which it is worth trying again, where it is.
     pub const fn retry_after(&self) -> Option<u32> {
-        if self.status().as_u16() == 503 { Some(1) } else { None }
+        if matches!(self.status().as_u16(), 429 | 503) { Some(1) } else { None }
     }
 
     /// What the caller reads.
@@ -252,6 +269,14 @@ impl Fault {
             Self::StoreAway => "the session store cannot be reached".to_owned(),
             Self::StoreFull => "the session store takes no more sessions".to_owned(),
             Self::Overloaded => "too many large requests at once".to_owned(),
+            Self::TooManyRequests(most) => {
+                format!("{most} requests are in flight here; see limits.requestsInFlight")
+            }
+            Self::TooManyInSession(most) => {
+                format!("{most} requests are in flight in this session; wait for an answer, or cancel one")
+            }
+            Self::TooManyStreams(most) => format!("{most} streams are open in this session; close one"),
+            Self::TooManySessions(most) => format!("you have {most} sessions; end one with DELETE"),
             Self::ShuttingDown => "this replica is shutting down".to_owned(),
             Self::TargetSessionLost { target } => {
                 format!("target {target} lost its session; initialize again to go on with it")
@@ -289,6 +314,10 @@ impl Fault {
             | Self::StoreAway
             | Self::StoreFull
             | Self::Overloaded
+            | Self::TooManyRequests(_)
+            | Self::TooManyInSession(_)
+            | Self::TooManyStreams(_)
+            | Self::TooManySessions(_)
             | Self::ShuttingDown => None,
         }
     }
@@ -296,8 +325,8 @@ impl Fault {
 
 impl EndReason {
     /// Every reason, for metrics.
-    pub const ALL: [Self; 5] =
-        [Self::Deleted, Self::Expired, Self::TargetsLost, Self::Removed, Self::GatewayDeleted];
+    pub const ALL: [Self; 6] =
+        [Self::Deleted, Self::Expired, Self::TargetsLost, Self::Idle, Self::Removed, Self::GatewayDeleted];
 
     /// A bounded label for metrics and logs.
     pub const fn label(self) -> &'static str {
@@ -305,6 +334,7 @@ impl EndReason {
             Self::Deleted => "deleted",
             Self::Expired => "expired",
             Self::TargetsLost => "targets_lost",
+            Self::Idle => "idle",
             Self::Removed => "removed",
             Self::GatewayDeleted => "gateway_deleted",
         }
@@ -353,9 +383,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_much_for_now_says_when_to_come_back() {
+        for fault in [Fault::TooManyInSession(1), Fault::TooManyStreams(1), Fault::TooManySessions(1)] {
+            assert_eq!((fault.status().as_u16(), fault.code(), fault.blame()), (429, -32005, Blame::Client));
+            assert!(fault.retry_after().is_some());
+        }
+        let whole = Fault::TooManyRequests(1);
+        assert_eq!((whole.status().as_u16(), whole.blame(), whole.retry_after()), (503, Blame::Us, Some(1)));
+    }
+
+    #[test]
     fn no_code_is_one_that_only_the_modern_era_has() {
-        for fault in [Fault::MissingSession, Fault::UnsupportedVersion, Fault::Syntax, Fault::UnknownSession]
-        {
+        for fault in [
+            Fault::MissingSession,
+            Fault::UnsupportedVersion,
+            Fault::Syntax,
+            Fault::UnknownSession,
+            Fault::TooManyStreams(1),
+        ] {
             assert!(!(-32099..=-32020).contains(&fault.code()), "{fault:?}");
         }
     }

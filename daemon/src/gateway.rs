@@ -11,11 +11,14 @@ use crate::{
     catalog::{Catalog, view::View},
     catalog::{kind, listing::is_per_session},
     config::{secrets::Secrets, snapshot::Snapshot},
+    fault::Fault,
     jsonrpc::reply,
+    listener::tls::Certificates,
     metrics::{GatewayMetrics, Metrics},
     receive::Budget,
     session::{
         Session,
+        places::{Place, Places},
         record::Principal,
         table::{Hints, Identity, Sessions},
         targets::TargetSession,
@@ -53,6 +56,9 @@ pub struct Gateway {
     pub sessions: Arc<Sessions>,
     /// Its metric handles.
     pub metrics: Arc<GatewayMetrics>,
+    /// What its listener shows, where it speaks TLS.
+    pub certificates: Arc<Certificates>,
+    requests: Places,
     catalog: Catalog,
     snapshot: ArcSwap<Snapshot>,
 }
@@ -78,10 +84,20 @@ impl Gateway {
         );
         let snapshot =
             Arc::new(Snapshot::new(config, Secrets::default(), None, &shared.connector, &shared.metrics));
-        sessions.configure(&snapshot.targets);
+        sessions.configure(&snapshot);
+        let certificates = Arc::<Certificates>::default();
+        certificates.take(&snapshot.config, &snapshot.secrets);
         let catalog = Catalog::new(&shared.tasks, &snapshot);
         let snapshot = ArcSwap::new(snapshot);
-        let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
+        let gateway = Arc::new(Self {
+            shared,
+            sessions,
+            metrics,
+            certificates,
+            requests: Places::default(),
+            catalog,
+            snapshot,
+        });
         let weak = Arc::downgrade(&gateway);
         gateway.sessions.tell_hints(Hints(Box::new(move |session, open, method| {
             if let Some(gateway) = weak.upgrade() {
@@ -104,7 +120,8 @@ impl Gateway {
             &self.shared.metrics,
         ));
         self.snapshot.store(Arc::clone(&snapshot));
-        self.sessions.configure(&snapshot.targets);
+        self.sessions.configure(&snapshot);
+        self.certificates.take(&snapshot.config, &snapshot.secrets);
         self.catalog.configure(&snapshot);
         for gone in
             older.targets.iter().filter(|old| snapshot.targets.iter().all(|new| new.alias() != old.alias()))
@@ -143,6 +160,16 @@ impl Gateway {
         if own && let Some(channel) = session.known_channel() {
             channel.outbox.push(reply::notification(method));
         }
+    }
+
+    /// Takes a request's place among those in flight at this gateway.
+    ///
+    /// # Errors
+    /// [`Fault::TooManyRequests`].
+    pub fn admit(&self, snapshot: &Snapshot) -> Result<Place, Fault> {
+        let most = snapshot.config.limits.requests_in_flight;
+        let place = self.requests.enter(most).ok_or(Fault::TooManyRequests(most))?;
+        Ok(place.shown(&self.metrics.limits.in_flight))
     }
 
     /// Who is calling.

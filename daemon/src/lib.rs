@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod config;
 pub mod edge;
 pub mod fault;
+pub mod forwarded;
 pub mod gateway;
 pub mod glob;
 pub mod jsonrpc;

@@ -1,6 +1,14 @@
 //! Accepts connections and hands their requests to gateways by path. One task a connection; all of them drain.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+pub mod tls;
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -9,11 +17,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use mooring_runtime::Tasks;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     time::timeout,
 };
 
-use crate::{body::Answer, gateway::Gateway, mcp};
+use self::tls::Accepted;
+use crate::{
+    body::Answer,
+    forwarded::{Peer, Scheme},
+    gateway::Gateway,
+    mcp,
+};
 
 /// How long a connection may take to send a head, and how long it may be idle between requests.
 const HEAD_TIME: Duration = Duration::from_secs(75);
@@ -62,9 +77,17 @@ impl Routes {
         })
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
+    /// Makes of a connection what its gateway says. Several share a listener in plain HTTP only.
+    async fn accept(&self, stream: TcpStream) -> Option<Accepted> {
+        match &*self.gateways {
+            [only] => only.certificates.accept(stream, &only.metrics.limits).await,
+            _ => Some(Accepted::Plain(stream)),
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Answer> {
         match self.find(request.uri().path()) {
-            Some(gateway) => mcp::handle(gateway, request).await,
+            Some(gateway) => mcp::handle(gateway, request, peer).await,
             None => nothing_here(),
         }
     }
@@ -96,9 +119,9 @@ pub async fn serve(socket: TcpListener, routes: Routes, tasks: Tasks) {
             accepted = socket.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let (routes, drain) = (routes.clone(), tasks.clone());
-                tasks.spawn(async move { connection(stream, routes, drain).await });
+                tasks.spawn(async move { connection(stream, peer.ip(), routes, drain).await });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -119,13 +142,30 @@ fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(UNREAD_TIME).with_interval(UNREAD_TIME / 4))
 }
 
-async fn connection(stream: TcpStream, routes: Routes, tasks: Tasks) {
+async fn connection(stream: TcpStream, address: IpAddr, routes: Routes, tasks: Tasks) {
     if let Err(error) = prepare(&stream) {
         tracing::debug!(%error, "a connection's options");
     }
+    let accepted = tasks.drain.run_until_cancelled(routes.accept(stream)).await;
+    match accepted.flatten() {
+        Some(Accepted::Plain(stream)) => {
+            requests(stream, Peer { address, scheme: Scheme::Http }, routes, tasks).await;
+        }
+        Some(Accepted::Tls(stream)) => {
+            requests(stream, Peer { address, scheme: Scheme::Https }, routes, tasks).await;
+        }
+        None => {}
+    }
+}
+
+/// Answers the requests of one connection.
+async fn requests<S>(stream: S, peer: Peer, routes: Routes, tasks: Tasks)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request| {
         let routes = routes.clone();
-        async move { Ok::<_, Infallible>(routes.answer(request).await) }
+        async move { Ok::<_, Infallible>(routes.answer(request, peer).await) }
     });
     let mut connection = pin!(
         http1::Builder::new()

@@ -34,6 +34,7 @@ use crate::{
     config::snapshot::Snapshot,
     edge,
     fault::Fault,
+    forwarded::{self, External, Peer},
     gateway::Gateway,
     jsonrpc::reply,
     relay::json_response,
@@ -48,17 +49,22 @@ struct Context<'r> {
     /// Loaded once: a request sees one configuration.
     snapshot: Arc<Snapshot>,
     head: &'r Parts,
+    /// The request as its client sent it.
+    external: External<'r>,
     account: Account,
     /// The id that a refusal must carry.
     id: Option<Bytes>,
 }
 
 /// Answers one request to a gateway's endpoint.
-pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Response<Answer> {
+pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>, peer: Peer) -> Response<Answer> {
     let (head, body) = request.into_parts();
+    let snapshot = gateway.snapshot();
+    let external = forwarded::external(peer, &head.uri, &head.headers, &snapshot.proxies);
     let account = Account {
         metrics: Arc::clone(&gateway.metrics),
         started: Instant::now(),
+        client: external.client,
         method: method_label(head.method.as_str()),
         session: None,
         ephemeral: None,
@@ -66,8 +72,10 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Respo
         status: None,
         fault: None,
         sent: 0,
+        in_flight: Vec::new(),
+        places: Vec::new(),
     };
-    let mut context = Context { gateway, snapshot: gateway.snapshot(), head: &head, account, id: None };
+    let mut context = Context { gateway, snapshot, head: &head, external, account, id: None };
     let outcome = verb(&mut context, body).await;
     let Context { mut account, snapshot, id, .. } = context;
     let mut response = match outcome {
@@ -78,7 +86,7 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Respo
             response
         }
     };
-    if let Ok(Some(origin)) = edge::check_origin(&snapshot.config, &head.headers) {
+    if let Ok(Some(origin)) = edge::check_origin(&snapshot.config, external.host, &head.headers) {
         cors::expose(origin, response.headers_mut());
     }
     account.status = Some(response.status());
@@ -86,9 +94,10 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Respo
 }
 
 async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
-    let Parts { method, uri, headers, .. } = context.head;
-    edge::check_host(&context.snapshot.config, uri, headers)?;
-    let origin = edge::check_origin(&context.snapshot.config, headers)?;
+    let Parts { method, headers, .. } = context.head;
+    let host = context.external.host;
+    edge::check_host(&context.snapshot.config, host)?;
+    let origin = edge::check_origin(&context.snapshot.config, host, headers)?;
     match *method {
         Method::POST => post::post(context, body).await,
         Method::GET => get::get(context).await,
@@ -100,6 +109,18 @@ async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answ
 }
 
 impl Context<'_> {
+    /// Takes a request's place among those in flight, until its answer has ended.
+    fn admit(&mut self) -> Result<(), Fault> {
+        self.account.places.push(self.gateway.admit(&self.snapshot)?);
+        Ok(())
+    }
+
+    /// Takes a request's place in its session, until its answer has ended.
+    fn admit_to(&mut self, session: &Arc<Session>) -> Result<(), Fault> {
+        self.account.in_flight.push(self.gateway.sessions.admit(session)?);
+        Ok(())
+    }
+
     /// Finds the session that the request names, and holds it to the version that it says it speaks.
     async fn session(&mut self) -> Result<Arc<Session>, Fault> {
         let principal = self.gateway.authenticate(&self.snapshot);

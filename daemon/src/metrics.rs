@@ -1,12 +1,16 @@
 //! The daemon's one metric registry. Names are OpenTelemetry's where it has them; label sets are bounded: never a
 //! session or a user. Handles are resolved once, when a gateway or a target is made.
 
+mod limits;
+
 use std::{collections::HashMap, time::Duration};
 
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
+use self::limits::LimitFamilies;
+pub use self::limits::LimitMetrics;
 use crate::fault::{EndReason, TargetFailure};
 
 /// Seconds; from a tenth of a millisecond to the longest call.
@@ -68,6 +72,7 @@ pub struct Metrics {
     started: IntCounterVec,
     ended: IntCounterVec,
     held: IntGaugeVec,
+    limits: LimitFamilies,
     handshakes: IntCounterVec,
     lost: IntCounterVec,
     target_operation: HistogramVec,
@@ -99,7 +104,7 @@ impl Metrics {
                 registry.register(Box::new(family.clone()))?;
                 Ok(family)
             };
-        let (gateway, target) = (["gateway"], ["gateway", "target"]);
+        let (gateway, target, ends) = (["gateway"], ["gateway", "target"], ["gateway", "reason"]);
         Ok(Self {
             requests: counter(
                 "mooring_requests_total",
@@ -112,12 +117,9 @@ impl Metrics {
                 &["gateway", "mcp_method_name"],
             )?,
             started: counter("mooring_sessions_started_total", "Sessions begun by initialize.", &gateway)?,
-            ended: counter(
-                "mooring_sessions_ended_total",
-                "Sessions ended, by reason.",
-                &["gateway", "reason"],
-            )?,
+            ended: counter("mooring_sessions_ended_total", "Sessions ended, by reason.", &ends)?,
             held: gauge("mooring_sessions", "Sessions held by this replica.", &gateway)?,
+            limits: LimitFamilies::new(&registry)?,
             handshakes: counter(
                 "mooring_target_handshakes_total",
                 "Target sessions begun or tried, catalogue sessions among them.",
@@ -155,6 +157,7 @@ impl Metrics {
             started: self.started.with_label_values(&[gateway]),
             ended: reasons.into_iter().collect(),
             held: self.held.with_label_values(&[gateway]),
+            limits: self.limits.gateway(gateway),
         }
     }
 
@@ -209,6 +212,8 @@ pub struct GatewayMetrics {
     started: IntCounter,
     ended: HashMap<EndReason, IntCounter>,
     held: IntGauge,
+    /// What is limited.
+    pub limits: LimitMetrics,
 }
 
 #[derive(Debug)]

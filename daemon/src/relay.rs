@@ -37,7 +37,7 @@ use crate::{
     fault::{Fault, TargetFailure},
     jsonrpc::{Kind, Message, envelope::same_id, reply},
     receive::Share,
-    session::{asking::Way, calls::Call, table::Sessions, targets::TargetSession, task_ids},
+    session::{asking::Way, calls::Call, places::Place, table::Sessions, targets::TargetSession, task_ids},
     target::{
         OnBehalf,
         body::Outgoing,
@@ -67,6 +67,8 @@ pub struct Forward {
     pub sent: Instant,
     /// What is held of its answer.
     pub held: Share,
+    /// The place of its event stream, once it is one.
+    pub stream: Option<Place>,
     /// What goes wrong once the answer's head has left.
     pub late: Late,
     /// The token by which the client wants to hear of progress, where it does.
@@ -117,29 +119,37 @@ pub async fn relay(
         answer
     });
     let deadline = forward.deadline(forward.sent);
-    let silence = match accepts {
+    let mut silence = match accepts {
         Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
         Accepts::Json => deadline,
     };
-    let asked = asked(&forward, accepts);
-    let head = tokio::select! {
-        biased;
-        // First: a call that has ended already is not sent.
-        ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
-        head = timeout_at(silence, &mut pending) => match head {
-            Ok(answer) => Head::Answer(answer),
-            Err(_) if silence < deadline => Head::Stream,
-            Err(_) => Head::TooLate,
-        },
-        () = asked => Head::Stream,
+    let mut asked = Box::pin(asked(&forward, accepts));
+    let mut may_stream = true;
+    let head = loop {
+        let head = tokio::select! {
+            biased;
+            // First: a call that has ended already is not sent.
+            ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
+            head = timeout_at(silence, &mut pending) => match head {
+                Ok(answer) => Head::Answer(answer),
+                Err(_) if silence < deadline => Head::Stream,
+                Err(_) => Head::TooLate,
+            },
+            () = &mut asked, if may_stream => Head::Stream,
+        };
+        match head {
+            // Without a place for its stream it is answered in JSON, as late as it may be.
+            Head::Stream if !forward.open_stream() => (silence, may_stream) = (deadline, false),
+            Head::Stream | Head::Answer(_) | Head::Ended(_) | Head::TooLate => break head,
+        }
     };
     match head {
         Head::Answer(Ok(answer)) => match (answer.events, accepts) {
             (false, _) => json::relay(forward, answer).await,
-            (true, Accepts::JsonOrStream) => {
+            (true, Accepts::JsonOrStream) if forward.open_stream() => {
                 Ok(attached::respond(events(forward, Source::Body(answer.body))))
             }
-            (true, Accepts::Json) => {
+            (true, Accepts::Json | Accepts::JsonOrStream) => {
                 let events = Events::new(forward, ClientStream::none(), Source::Body(answer.body));
                 events.collect().await.map(|answer| json_response(Body::whole(answer)))
             }
@@ -177,6 +187,14 @@ fn asked(forward: &Forward, accepts: Accepts) -> impl Future<Output = ()> + use<
 }
 
 impl Forward {
+    /// Whether its answer may be an event stream: whether its session has a place for one.
+    fn open_stream(&mut self) -> bool {
+        if self.stream.is_none() {
+            self.stream = self.sessions.open_stream(self.call.session()).ok();
+        }
+        self.stream.is_some()
+    }
+
     /// Until when the target may be silent, if it was last heard of at `heard`.
     pub(crate) fn deadline(&self, heard: Instant) -> Instant {
         let maximum = self.started + self.limits.maximum;

@@ -1,6 +1,6 @@
 //! The life of the process: start, serve, drain, end. Decides nothing about requests.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use mooring_crds::{Platform, config::DrainConfig};
 use mooring_runtime::{Clock, Outcome, Readiness, Tasks, health::Health, signal::Termination, telemetry};
@@ -156,6 +156,10 @@ impl Process {
         let socket: TcpListener =
             listener::bind(address).await.map_err(|source| Error::Bind { address, source })?;
         let tasks = self.shared.tasks.clone();
+        for gateway in routes.gateways() {
+            let certificates = Arc::clone(&gateway.certificates);
+            tasks.spawn(certificates.hold_unready(self.readiness.clone(), tasks.clone()));
+        }
         tasks.spawn(listener::serve(socket, routes.clone(), tasks.clone()));
         drop(pending);
         let signal = self.termination.next().await;

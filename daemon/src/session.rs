@@ -1,5 +1,6 @@
 //! A session as this replica holds it: the record, its ties to targets, what is in flight, its stream.
 
+pub mod admission;
 pub mod amend;
 pub mod asking;
 pub mod asks;
@@ -9,9 +10,12 @@ pub mod end;
 pub mod ephemeral;
 pub mod event_id;
 pub mod id;
+mod idle;
 pub mod listen;
 pub mod outbox;
+pub mod places;
 pub mod posts;
+pub mod principals;
 pub mod reaper;
 pub mod record;
 pub mod state;
@@ -35,8 +39,9 @@ use self::{
     channel::Channel,
     end::{Claim, Ended},
     id::Key,
+    places::Places,
     record::{Principal, Record},
-    state::Facts,
+    state::{Facts, Idle},
     targets::Slots,
 };
 use crate::{
@@ -72,10 +77,16 @@ pub struct Session {
     pub seen: Seen,
     /// The lists of targets that list for each session.
     pub lists: OwnLists,
+    /// Places of its requests in flight.
+    pub requests: Places,
+    /// Places of its open event streams.
+    pub streams: Places,
     ties: Mutex<Ties>,
     channel: OnceLock<Box<Channel>>,
     initialized: AtomicBool,
     last_used: AtomicI64,
+    /// When its use was last written into the record, by this replica.
+    noted: AtomicI64,
     ending: Mutex<Option<Ended>>,
     reason: OnceLock<EndReason>,
 }
@@ -89,8 +100,8 @@ struct Ties {
 }
 
 impl Session {
-    /// The session of a stored record.
-    pub fn new(key: Key, stored: Stored, now: Timestamp, seen: Marks) -> Self {
+    /// The session of a stored record, last used at `used`.
+    pub fn new(key: Key, stored: Stored, used: Timestamp, seen: Marks) -> Self {
         let Stored { record, revision } = stored;
         Self {
             key,
@@ -106,7 +117,10 @@ impl Session {
             ties: Mutex::new(Ties { record, revision, slots: Slots::default() }),
             channel: OnceLock::new(),
             initialized: AtomicBool::new(false),
-            last_used: AtomicI64::new(now.0),
+            requests: Places::default(),
+            streams: Places::default(),
+            last_used: AtomicI64::new(used.0),
+            noted: AtomicI64::new(used.0),
             ending: Mutex::default(),
             reason: OnceLock::new(),
         }
@@ -114,16 +128,27 @@ impl Session {
 
     /// Notes a use.
     pub fn touch(&self, now: Timestamp) {
-        self.last_used.store(now.0, Ordering::Relaxed);
+        self.last_used.fetch_max(now.0, Ordering::AcqRel);
+    }
+
+    /// Notes that its use is being written into the record at `now`.
+    pub(crate) fn noting(&self, now: Timestamp) {
+        self.noted.store(now.0, Ordering::Relaxed);
     }
 
     /// What its end depends on.
     pub fn facts(&self) -> Facts {
-        Facts {
-            expires: self.expires,
-            last_used: Timestamp(self.last_used.load(Ordering::Relaxed)),
-            all_targets_lost: self.ties.lock().record.all_targets_lost(),
-        }
+        // Before the time of the last use: a request that ends between the two is seen as one or the other.
+        let in_flight = self.requests.taken() > 0;
+        let last_used = Timestamp(self.last_used.load(Ordering::Acquire));
+        let record = Arc::clone(&self.ties.lock().record);
+        let idle = record.idle.map(|timeout| Idle {
+            timeout,
+            in_flight,
+            stored: record.used,
+            noted: Timestamp(self.noted.load(Ordering::Relaxed)),
+        });
+        Facts { expires: self.expires, last_used, all_targets_lost: record.all_targets_lost(), idle }
     }
 
     /// Whether it may still be used.
@@ -140,6 +165,7 @@ impl Session {
     /// Takes a newer record, of another replica or of our own writing.
     pub fn adopt(&self, stored: Stored) {
         let mut ties = self.ties.lock();
+        self.touch(stored.record.used);
         if stored.revision.0 > ties.revision.0 {
             ties.record = stored.record.with_unstored(&ties.record).map_or(stored.record, Arc::new);
             ties.revision = stored.revision;

@@ -40,6 +40,17 @@ pub enum Written {
     Conflict(Option<Stored>),
 }
 
+/// What a compare-and-delete came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deleted {
+    /// Removed.
+    Removed,
+    /// There is none.
+    Absent,
+    /// Somebody wrote it meanwhile: this is what is there.
+    Conflict(Stored),
+}
+
 /// Why a store did not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -76,7 +87,10 @@ pub trait Records: fmt::Debug + Send + Sync + 'static {
     /// Removes one record; whether there was one.
     fn delete(&self, key: Key) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// At most `limit` records whose time has come.
+    /// Removes one record if its revision is still `expected`.
+    fn compare_and_delete(&self, key: Key, expected: Revision) -> BoxFuture<'_, Result<Deleted, StoreError>>;
+
+    /// At most `limit` records whose time has come, as [`Record::expired`] has it.
     fn scan_expired(
         &self,
         now: Timestamp,
@@ -124,6 +138,14 @@ impl Store {
     /// As [`Self::get`].
     pub async fn delete(&self, key: Key) -> Result<bool, StoreError> {
         within(self.0.delete(key)).await
+    }
+
+    /// See [`Records::compare_and_delete`].
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn compare_and_delete(&self, key: Key, expected: Revision) -> Result<Deleted, StoreError> {
+        within(self.0.compare_and_delete(key, expected)).await
     }
 
     /// See [`Records::scan_expired`].

@@ -35,6 +35,8 @@ pub(crate) fn record() -> Record {
         principal: Principal::Anonymous,
         created: Timestamp(0),
         expires: Timestamp(3_600_000),
+        idle: None,
+        used: Timestamp(0),
         version: LATEST,
         client_info: r#"{"name":"test","version":"0"}"#.into(),
         capabilities: crate::capabilities::ClientCapabilities::default(),
@@ -66,6 +68,8 @@ pub(crate) fn opening() -> crate::session::table::Opening {
         capabilities: crate::capabilities::ClientCapabilities::default(),
         timeout: std::time::Duration::from_secs(3600),
         seen: crate::catalog::merge::Marks::default(),
+        idle: None,
+        most: None,
     }
 }
 

@@ -99,6 +99,8 @@ async fn sessions_end_once_the_api_server_confirms_that_the_configuration_is_gon
         capabilities: moored::capabilities::ClientCapabilities::default(),
         timeout: Duration::from_secs(3600),
         seen: moored::catalog::merge::Marks::default(),
+        idle: None,
+        most: None,
     };
     gateway.sessions.create(opening).await.unwrap();
     let server = ApiServer { status: Arc::new(AtomicU16::new(500)), asked: Arc::default() };

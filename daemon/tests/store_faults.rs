@@ -4,6 +4,8 @@
 
 #[path = "store_faults/ends.rs"]
 mod ends;
+#[path = "store_faults/idle.rs"]
+mod idle;
 #[path = "store_faults/replica.rs"]
 mod replica;
 #[path = "support/gateway.rs"]

@@ -53,8 +53,10 @@ async fn a_misspelt_field_is_named_by_its_path() -> Outcome {
 #[tokio::test]
 async fn a_field_that_this_version_does_not_serve_is_named_with_what_to_do() -> Outcome {
     is_refused(&gateway("autoscaling: {maxReplicas: 2}"), &["MCPGateway tools", "spec.autoscaling"]).await?;
-    let delegated = manifest::gateway("tools")
-        .replace("anonymous: {}", "oidc: {issuer: 'https://id.example', audiences: [a]}, delegation: {agents: [{name: c}]}");
+    let delegated = manifest::gateway("tools").replace(
+        "anonymous: {}",
+        "oidc: {issuer: 'https://id.example', audiences: [a]}, delegation: {agents: [{name: c}]}",
+    );
     is_refused(&delegated, &["MCPGateway tools", "spec.auth.delegation"]).await?;
     let agent = "---\napiVersion: mooring.dev/v1alpha1\nkind: ACPAgent\nmetadata: {name: coder}\n\
                  spec: {container: {image: i, command: [x]}, auth: {anonymous: {}}}\n";

@@ -7,7 +7,8 @@ use super::{Platform, Refusal, address};
 use crate::condition::reason;
 use crate::served::{self, Unserved};
 use crate::server::{ServerType, ServiceServer};
-use crate::serving::{Drain, Endpoint, Expose};
+use crate::serving::{Drain, Endpoint, Expose, Limits};
+use crate::session::GatewaySession;
 use crate::target::TargetGatewayReference;
 use crate::timeouts::Timeouts;
 use crate::{ACPAgent, MCPGateway, MCPTarget, rule};
@@ -18,9 +19,9 @@ pub fn accept_gateway(gateway: &MCPGateway, platform: &Platform) -> Result<(), R
     all_served(&served::gateway(spec))?;
     ensure(spec.auth.anonymous.is_some(), rule::AUTH_NEEDED)?;
     replicas(spec.replicas)?;
-    session_timeout(spec.session.timeout_seconds, platform)?;
+    session(&spec.session, platform)?;
     ensure(is_separator(&spec.tools.separator), rule::SEPARATOR)?;
-    ensure((1024..=268_435_456).contains(&spec.limits.request_bytes), rule::REQUEST_BYTES)?;
+    limits(&spec.limits)?;
     drain(&spec.drain)?;
     endpoint(&spec.endpoint)?;
     expose(&spec.expose)?;
@@ -90,6 +91,23 @@ fn replicas(replicas: i32) -> Result<(), Refusal> {
     }
 }
 
+fn session(session: &GatewaySession, platform: &Platform) -> Result<(), Refusal> {
+    session_timeout(session.timeout_seconds, platform)?;
+    if let Some(idle) = session.idle_timeout_seconds {
+        ensure(idle >= 1, rule::IDLE_TIMEOUT_POSITIVE)?;
+        ensure(idle <= session.timeout_seconds, rule::IDLE_TIMEOUT)?;
+    }
+    ensure(session.max_per_principal.is_none_or(|most| most >= 1), rule::MAX_PER_PRINCIPAL)
+}
+
+fn limits(limits: &Limits) -> Result<(), Refusal> {
+    let Limits { request_bytes, streams_per_session, requests_in_flight_per_session, requests_in_flight } =
+        limits;
+    ensure((1024..=268_435_456).contains(request_bytes), rule::REQUEST_BYTES)?;
+    let counts = [streams_per_session, requests_in_flight_per_session, requests_in_flight];
+    ensure(counts.into_iter().flatten().all(|most| *most >= 1), rule::LIMITS_POSITIVE)
+}
+
 fn session_timeout(seconds: i32, platform: &Platform) -> Result<(), Refusal> {
     let allowed = &platform.session_timeout_seconds;
     if allowed.contains(&seconds) && seconds > 0 {
@@ -115,7 +133,8 @@ fn endpoint(endpoint: &Endpoint) -> Result<(), Refusal> {
     let public = endpoint.public_url.as_deref();
     ensure(public.is_none_or(address::is_public_url), rule::PUBLIC_URL)?;
     ensure(endpoint.allowed_origins.iter().all(|origin| address::is_origin(origin)), rule::ALLOWED_ORIGINS)?;
-    ensure(endpoint.allowed_hosts.iter().all(|host| address::is_host_name(host)), rule::ALLOWED_HOSTS)
+    ensure(endpoint.allowed_hosts.iter().all(|host| address::is_host_name(host)), rule::ALLOWED_HOSTS)?;
+    ensure(endpoint.trusted_proxies.iter().all(|network| address::is_network(network)), rule::TRUSTED_PROXIES)
 }
 
 fn expose(expose: &Expose) -> Result<(), Refusal> {

@@ -150,3 +150,15 @@ pub(super) fn is_host_name(host: &str) -> bool {
         && host.starts_with(|c: char| c.is_ascii_alphanumeric())
         && host.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
+
+/// Whether it is a network in CIDR notation.
+pub(super) fn is_network(network: &str) -> bool {
+    let Some((address, length)) = network.split_once('/') else { return false };
+    let longest = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    length.bytes().all(|digit| digit.is_ascii_digit())
+        && length.parse::<u8>().is_ok_and(|bits| bits <= longest)
+}

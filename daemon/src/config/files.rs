@@ -55,6 +55,12 @@ pub enum BadFiles {
     /// Two objects of one kind and name: an API server would have taken the second for the first.
     #[error("{0} is there twice; give each a name of its own")]
     Twice(String),
+    /// TLS where several gateways share a listener.
+    #[error(
+        "MCPGateway {0}: spec.tls is written, and the gateways of these files share one listener; serve it alone, or \
+         remove tls"
+    )]
+    SharedTls(String),
     /// Nothing to serve.
     #[error("no MCPGateway in these files")]
     NoGateway,
@@ -166,6 +172,11 @@ impl Manifests {
         if let Some(alone) = names.into_iter().find(|name| !attached.contains(name)) {
             return Err(BadFiles::Unattached(alone.clone()));
         }
+        if let [_, _, ..] = configs.as_slice()
+            && let Some(alone) = configs.iter().find(|config| config.tls)
+        {
+            return Err(BadFiles::SharedTls(alone.name.clone()));
+        }
         if configs.is_empty() { Err(BadFiles::NoGateway) } else { Ok(configs) }
     }
 }
@@ -221,6 +232,14 @@ mod tests {
         assert!(load(&target("http://127.0.0.1:1/mcp")).unwrap_err().contains("weather"));
         assert!(load("apiVersion: v1\nkind: Service\n").unwrap_err().contains("no MCPGateway"));
         assert!(load(&format!("{GATEWAY}---\n{GATEWAY}")).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn a_gateway_with_tls_has_the_listener_to_itself() {
+        let tls = GATEWAY.replace("spec:\n", "spec:\n  tls: {certificateRef: {name: cert}}\n");
+        assert!(load(&tls).unwrap()[0].tls);
+        let error = load(&format!("{tls}---\n{}", GATEWAY.replace("tools", "other"))).unwrap_err();
+        assert!(error.contains("MCPGateway tools: spec.tls"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use mooring_crds::config::{GatewayConfig, SessionMode, Streaming};
 
 use crate::{
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub secrets: Secrets,
     /// Its targets, oldest first. Positions in [`Router`] count these.
     pub targets: Vec<Arc<Target>>,
+    /// The networks whose forwarding headers count.
+    pub proxies: Vec<IpNet>,
     /// How names are read.
     pub router: Router,
 }
@@ -50,7 +53,8 @@ impl Snapshot {
             }
         }
         let router = Router::new(config.naming.clone(), targets.iter().map(|target| target.alias()));
-        Self { config, secrets, targets, router }
+        let proxies = proxies(&config);
+        Self { config, secrets, targets, proxies, router }
     }
 
     /// Whether answers may be event streams.
@@ -65,4 +69,14 @@ impl Snapshot {
             Streaming::Disabled => Accepts::Json,
         }
     }
+}
+
+/// What was accepted can be read; anything else would trust nobody.
+fn proxies(config: &GatewayConfig) -> Vec<IpNet> {
+    let read = |network: &String| {
+        network.parse().inspect_err(|error| {
+            tracing::error!(gateway = %config.name, network, %error, "a trusted proxy is left out");
+        })
+    };
+    config.trusted_proxies.iter().filter_map(|network| read(network).ok()).collect()
 }

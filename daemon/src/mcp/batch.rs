@@ -67,17 +67,28 @@ async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -
         status: None,
         fault: None,
         sent: 0,
+        client: context.account.client,
+        in_flight: Vec::new(),
+        places: Vec::new(),
     };
     let mut alone = Context {
         gateway: context.gateway,
         snapshot: Arc::clone(&context.snapshot),
         head: context.head,
+        external: context.external,
         account,
         id: None,
     };
     post::note(&mut alone, message);
+    let admitted = match &message.kind {
+        Kind::Request { .. } => alone.admit().and_then(|()| alone.admit_to(session)),
+        Kind::Notification { .. } | Kind::Response { .. } => Ok(()),
+    };
     let share = context.gateway.shared.budget.share();
-    let outcome = post::message_in(&mut alone, session, message, share, Accepts::Json).await;
+    let outcome = match admitted {
+        Ok(()) => post::message_in(&mut alone, session, message, share, Accepts::Json).await,
+        Err(fault) => Err(fault),
+    };
     let wants = matches!(message.kind, Kind::Request { .. });
     let answer = match outcome {
         Ok(response) => {

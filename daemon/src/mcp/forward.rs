@@ -96,6 +96,7 @@ async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Resu
         started: context.account.started,
         sent: Instant::now(),
         token,
+        stream: None,
         late: Late::default(),
         held: context.gateway.shared.budget.share(),
         limits,

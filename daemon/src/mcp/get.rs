@@ -53,6 +53,7 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
     }
     edge::check_accept(&context.head.method, &context.head.headers)?;
     let session = context.session().await?;
+    context.account.places.push(context.gateway.sessions.open_stream(&session)?);
     let sessions = &context.gateway.sessions;
     let last = edge::single(&context.head.headers, &LAST_EVENT_ID);
     let last = last.and_then(|text| Position::read(text, &sessions.seal, session.key));

@@ -52,6 +52,8 @@ pub(super) async fn initialize(
         capabilities,
         timeout: Duration::from_secs(config.session.timeout_seconds.into()),
         seen: lists.marks(None),
+        idle: config.session.idle_timeout_seconds.map(|seconds| Duration::from_secs(seconds.into())),
+        most: config.session.max_per_principal,
     };
     let session_id = match config.session.mode {
         SessionMode::Stateful => Some(context.gateway.sessions.create(opening).await?),

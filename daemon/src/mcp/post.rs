@@ -30,9 +30,16 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
     note(context, &message);
     match &message.kind {
         Kind::Request { id, method, params } if method.as_str() == "initialize" => {
+            context.admit()?;
             initialize::initialize(context, id, params).await
         }
-        Kind::Request { .. } | Kind::Notification { .. } | Kind::Response { .. } => {
+        Kind::Request { .. } => {
+            context.admit()?;
+            let session = context.session().await?;
+            context.admit_to(&session)?;
+            message_in(context, &session, &message, share, accepts).await
+        }
+        Kind::Notification { .. } | Kind::Response { .. } => {
             let session = context.session().await?;
             message_in(context, &session, &message, share, accepts).await
         }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How often a compare-and-set is tried again after a conflict, before the store counts as away.
-const ATTEMPTS: usize = 8;
+pub(super) const ATTEMPTS: usize = 8;
 
 /// What came of a change.
 enum Amended {

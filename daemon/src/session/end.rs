@@ -8,7 +8,9 @@ use futures_util::{
 };
 use tokio::sync::watch;
 
-use super::{Session, calls::Running, reaper::Command, table::Sessions, targets::TargetSession};
+use super::{
+    Session, calls::Running, idle::Removal, reaper::Command, table::Sessions, targets::TargetSession,
+};
 use crate::{
     fault::{EndReason, Fault},
     jsonrpc::reply,
@@ -16,13 +18,22 @@ use crate::{
 };
 
 /// What an end came to: told to all who wait for it, however many want the same end.
-pub(super) type Ended = watch::Receiver<Option<Result<(), Fault>>>;
+pub(super) type Ended = watch::Receiver<Option<Result<(), NotEnded>>>;
+
+/// Why a session did not end.
+#[derive(Debug, Clone)]
+pub(super) enum NotEnded {
+    /// The store could not be asked.
+    Store(Fault),
+    /// It was to end for being idle, and is in use.
+    InUse,
+}
 
 /// Who ends a session.
 #[derive(Debug)]
 pub(super) enum Claim {
     /// The caller does, and tells the others.
-    Ours(watch::Sender<Option<Result<(), Fault>>>, Ended),
+    Ours(watch::Sender<Option<Result<(), NotEnded>>>, Ended),
     /// Somebody else does, or did.
     Theirs(Ended),
 }
@@ -47,9 +58,14 @@ impl Sessions {
                 Claim::Theirs(ended) => ended,
             };
             match ended.wait_for(Option::is_some).await.as_deref() {
-                // A DELETE failed that came first; this end holds whatever the store says.
-                Ok(Some(Err(_))) if reason != EndReason::Deleted => {}
-                Ok(Some(outcome)) => return outcome.clone(),
+                Ok(Some(Ok(()))) => return Ok(()),
+                // As it should be: nothing has gone wrong.
+                Ok(Some(Err(NotEnded::InUse))) if reason == EndReason::Idle => return Ok(()),
+                Ok(Some(Err(NotEnded::Store(fault)))) if reason == EndReason::Deleted => {
+                    return Err(fault.clone());
+                }
+                // What came first asked for more than this end does: that nobody uses it, or that the store says so.
+                Ok(Some(Err(NotEnded::InUse | NotEnded::Store(_)))) => {}
                 // The shutdown dropped the task.
                 Ok(None) | Err(_) => return Err(Fault::ShuttingDown),
             }
@@ -80,7 +96,7 @@ impl Sessions {
         self: &Arc<Self>,
         session: &Arc<Session>,
         reason: EndReason,
-        tell: watch::Sender<Option<Result<(), Fault>>>,
+        tell: watch::Sender<Option<Result<(), NotEnded>>>,
     ) {
         let (sessions, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
@@ -98,16 +114,19 @@ impl Sessions {
         });
     }
 
-    async fn carry_out(&self, session: &Session, reason: EndReason) -> Result<(), Fault> {
+    async fn carry_out(&self, session: &Session, reason: EndReason) -> Result<(), NotEnded> {
         let removed = match reason {
-            EndReason::Removed => Ok(false),
+            EndReason::Removed => Ok(Removal::Gone),
+            EndReason::Idle => self.delete_unused(session).await,
             EndReason::Deleted | EndReason::Expired | EndReason::TargetsLost | EndReason::GatewayDeleted => {
-                self.store.delete(session.key).await
+                self.delete(session).await
             }
         };
         let (ours, still_stored) = match removed {
-            Ok(ours) => (ours, false),
-            Err(error) if reason == EndReason::Deleted => return Err(error.into()),
+            Ok(Removal::Ours) => (true, false),
+            Ok(Removal::Gone) => (false, false),
+            Ok(Removal::InUse) => return Err(NotEnded::InUse),
+            Err(error) if reason == EndReason::Deleted => return Err(NotEnded::Store(error.into())),
             Err(error) => {
                 tracing::warn!(session = %session.key, %error, "an ended session's record is still stored");
                 (false, true)
@@ -131,12 +150,25 @@ impl Sessions {
         Ok(())
     }
 
-    /// Removes the records of sessions that ended here while the store was away.
+    async fn delete(&self, session: &Session) -> Result<Removal, StoreError> {
+        let ours = self.store.delete(session.key).await?;
+        Ok(if ours { Removal::Ours } else { Removal::Gone })
+    }
+
+    /// Removes the records of sessions that ended here while the store was away. One that was idle here, and was used
+    /// elsewhere meanwhile, goes on there, and here once it is asked for.
     pub(super) async fn remove_ended(&self) -> Result<(), StoreError> {
         for (session, reason) in self.ended() {
-            let ours = self.store.delete(session.key).await?;
+            let removed = match reason {
+                EndReason::Idle => self.delete_unused(&session).await?,
+                EndReason::Deleted
+                | EndReason::Expired
+                | EndReason::TargetsLost
+                | EndReason::Removed
+                | EndReason::GatewayDeleted => self.delete(&session).await?,
+            };
             self.release(session.key);
-            if ours {
+            if removed == Removal::Ours {
                 self.account(&session, reason);
                 self.farewell(&session, Vec::new());
             }

@@ -54,6 +54,8 @@ impl Sessions {
         let record = Arc::new(Record {
             principal,
             created: now,
+            used: now,
+            idle: None,
             expires: now.plus(LONGEST),
             version,
             client_info: CLIENT_INFO.into(),

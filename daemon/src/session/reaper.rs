@@ -69,6 +69,12 @@ fn look(sessions: &Arc<Sessions>, key: Key, wheel: &mut Wheel) {
     let now = sessions.now();
     match step(session.facts(), now) {
         Step::WakeAt(at) => wheel.arm(key, now.until(at)),
+        Step::Note { used, wake } => {
+            wheel.arm(key, now.until(wake));
+            session.noting(now);
+            let sessions = Arc::clone(sessions);
+            sessions.tasks.clone().spawn(async move { sessions.note_use(&session, used).await });
+        }
         Step::End(reason) => {
             let sessions = Arc::clone(sessions);
             sessions.tasks.clone().spawn(async move { sessions.end_or_log(&session, reason).await });
@@ -86,8 +92,10 @@ async fn sweep_store(sessions: &Arc<Sessions>) {
         Ok(expired) => {
             for (key, stored) in expired {
                 // Held for a moment, so that it ends as every session does.
-                let session = sessions.hold(Arc::new(Session::new(key, stored, now, Marks::default())));
-                sessions.end_or_log(&session, EndReason::Expired).await;
+                let reason = stored.record.end_reason(now).unwrap_or(EndReason::Expired);
+                let used = stored.record.used;
+                let session = sessions.hold(Arc::new(Session::new(key, stored, used, Marks::default())));
+                sessions.end_or_log(&session, reason).await;
             }
         }
         Err(error) => tracing::warn!(%error, "the store could not be swept"),

@@ -1,10 +1,10 @@
 //! Pure: what a store keeps of a session. Everything another replica needs to serve it stands here.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use mooring_runtime::Timestamp;
 
-use crate::{capabilities::ClientCapabilities, version::Version};
+use crate::{capabilities::ClientCapabilities, fault::EndReason, version::Version};
 
 /// One session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub struct Record {
     pub created: Timestamp,
     /// Its absolute end. Fixed at the start: neither a restart nor a changed spec moves it.
     pub expires: Timestamp,
+    /// How long it may go unused; for ever where none. Fixed at the start, too.
+    pub idle: Option<Duration>,
+    /// Its last use as far as it was written down: at most a quarter of `idle` before the last one, where it has that.
+    pub used: Timestamp,
     /// The version negotiated with the client.
     pub version: Version,
     /// The client's `clientInfo`, raw JSON.
@@ -90,9 +94,28 @@ impl Record {
         self.targets.iter().map(|(uid, binding)| (&**uid, binding))
     }
 
-    /// Whether its absolute end has come.
+    /// Whether it is over by what stands here: its absolute end has come, or it went unused for its idle timeout and
+    /// for the quarter that a use may go without being written down.
     pub fn expired(&self, now: Timestamp) -> bool {
-        now >= self.expires
+        self.end_reason(now).is_some()
+    }
+
+    /// As [`Self::expired`], and which of the two.
+    pub fn end_reason(&self, now: Timestamp) -> Option<EndReason> {
+        let unused = self.idle.map(|idle| self.used.plus(idle + idle / 4));
+        if now >= self.expires {
+            Some(EndReason::Expired)
+        } else if unused.is_some_and(|end| now >= end) {
+            Some(EndReason::Idle)
+        } else {
+            None
+        }
+    }
+
+    /// This record after a use; none where it has that or a later one.
+    #[must_use]
+    pub fn used_at(&self, used: Timestamp) -> Option<Self> {
+        (used > self.used).then(|| Self { used, ..self.clone() })
     }
 
     /// Whether it used targets and every one of them lost its session.
@@ -194,6 +217,18 @@ mod tests {
         let tied = record().bound("a", open("1")).unwrap().bytes() - empty;
         let least = size_of::<crate::session::targets::TargetSession>() + size_of::<Binding>();
         assert!(tied > least, "{tied} and {least}");
+    }
+
+    #[test]
+    fn a_stored_session_is_over_once_its_last_use_is_long_past_however_late_that_was_written() {
+        let idle = Record { idle: Some(Duration::from_secs(100)), used: Timestamp(10_000), ..record() };
+        assert_eq!(idle.end_reason(Timestamp(134_999)), None);
+        assert_eq!(idle.end_reason(Timestamp(135_000)), Some(EndReason::Idle));
+        assert_eq!(idle.end_reason(Timestamp(3_600_000)), Some(EndReason::Expired));
+        let later = idle.used_at(Timestamp(20_000)).unwrap();
+        assert_eq!(later.end_reason(Timestamp(135_000)), None);
+        assert_eq!(later.used_at(Timestamp(20_000)), None);
+        assert_eq!(record().end_reason(Timestamp(3_599_999)), None, "without a timeout it is never idle");
     }
 
     #[test]

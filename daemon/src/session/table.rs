@@ -11,12 +11,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 use dashmap::{DashMap, Entry};
+use mooring_crds::config::LimitsConfig;
 use mooring_runtime::{Clock, Tasks, Timestamp};
 use tokio::sync::{broadcast::error::RecvError, mpsc};
 
 use super::{
     Session,
     id::{Key, KeyHasher, SessionId},
+    principals::Principals,
     reaper::{self, Command},
     record::{Principal, Record},
     targets::TargetSession,
@@ -24,6 +26,7 @@ use super::{
 use crate::{
     capabilities::ClientCapabilities,
     catalog::merge::Marks,
+    config::snapshot::Snapshot,
     fault::{EndReason, Fault},
     metrics::GatewayMetrics,
     seal::{NoSeal, Seal},
@@ -53,6 +56,9 @@ pub struct Sessions {
     hints: OnceLock<Hints>,
     /// The targets of the current configuration: whom a record's ties lead to.
     pub(super) targets: ArcSwap<Vec<Arc<Target>>>,
+    /// What a session may have at once, by the current configuration.
+    pub(super) limits: ArcSwap<LimitsConfig>,
+    principals: Principals,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -104,6 +110,10 @@ pub struct Opening {
     pub timeout: Duration,
     /// The lists as they are at this moment.
     pub seen: Marks,
+    /// How long it may go unused; for ever where none.
+    pub idle: Option<Duration>,
+    /// How many sessions the principal may have; any number where none.
+    pub most: Option<u32>,
 }
 
 impl Sessions {
@@ -128,6 +138,8 @@ impl Sessions {
             own: AtomicU64::new(0),
             hints: OnceLock::new(),
             targets: ArcSwap::default(),
+            limits: ArcSwap::default(),
+            principals: Principals::default(),
             reaper,
         });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
@@ -135,9 +147,10 @@ impl Sessions {
         sessions
     }
 
-    /// Takes the targets of a new configuration.
-    pub fn configure(&self, targets: &[Arc<Target>]) {
-        self.targets.store(Arc::new(targets.to_vec()));
+    /// Takes the targets and limits of a new configuration.
+    pub fn configure(&self, snapshot: &Snapshot) {
+        self.targets.store(Arc::new(snapshot.targets.clone()));
+        self.limits.store(Arc::new(snapshot.config.limits.clone()));
     }
 
     /// The time, as sessions count it.
@@ -158,15 +171,18 @@ impl Sessions {
     /// Stores a new session and only then tells its id.
     ///
     /// # Errors
-    /// [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then.
+    /// [`Fault::TooManySessions`], [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then.
     pub async fn create(&self, opening: Opening) -> Result<SessionId, Fault> {
-        let Opening { principal, version, client_info, capabilities, timeout, seen } = opening;
+        let Opening { principal, version, client_info, capabilities, timeout, idle, most, seen } = opening;
+        let reserved = self.principals.reserve(&principal, most)?;
         let id = SessionId::mint().map_err(|_| Fault::StoreAway)?;
         let (key, now) = (id.key(), self.now());
         let record = Arc::new(Record {
             principal,
             created: now,
             expires: now.plus(timeout),
+            idle,
+            used: now,
             version,
             client_info,
             capabilities,
@@ -176,7 +192,10 @@ impl Sessions {
         match self.store.compare_and_set(key, None, Arc::clone(&record)).await? {
             Written::Stored(revision) => {
                 let session = Session::new(key, Stored { record, revision }, now, seen);
-                self.hold(Arc::new(session));
+                if self.table.insert(key, Arc::new(session)).is_none() {
+                    reserved.keep();
+                }
+                self.metrics.sessions_held(self.table.len());
                 self.metrics.session_started();
                 tracing::info!(target: "audit", gateway = self.metrics.gateway(), session = %key, event = "session started");
                 self.rearm(key).await;
@@ -224,7 +243,10 @@ impl Sessions {
     pub(super) fn hold(&self, session: Arc<Session>) -> Arc<Session> {
         let held = match self.table.entry(session.key) {
             Entry::Occupied(occupied) => Arc::clone(occupied.get()),
-            Entry::Vacant(vacant) => Arc::clone(&vacant.insert(session)),
+            Entry::Vacant(vacant) => {
+                self.principals.enter(&session.principal);
+                Arc::clone(&vacant.insert(session))
+            }
         };
         self.metrics.sessions_held(self.table.len());
         held
@@ -232,7 +254,9 @@ impl Sessions {
 
     /// Takes a session out.
     pub(super) fn release(&self, key: Key) {
-        self.table.remove(&key);
+        if let Some((_, session)) = self.table.remove(&key) {
+            self.principals.leave(&session.principal);
+        }
         self.metrics.sessions_held(self.table.len());
     }
 

@@ -7,7 +7,7 @@ use mooring_runtime::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-use super::{Change, Records, Revision, StoreError, Stored, Written};
+use super::{Change, Deleted, Records, Revision, StoreError, Stored, Written};
 use crate::session::{id::Key, record::Record};
 
 /// Changes that a slow watcher may lag behind before it is told to read again.
@@ -37,6 +37,19 @@ impl Memory {
     fn announce(&self, change: Change) {
         // Nobody listening is no error: the table subscribes when it starts.
         drop(self.changes.send(change));
+    }
+
+    fn remove(&self, key: Key, expected: Option<Revision>) -> Deleted {
+        let mut records = self.records.lock();
+        let Some(current) = records.by_key.get(&key) else { return Deleted::Absent };
+        if expected.is_some_and(|expected| current.revision != expected) {
+            return Deleted::Conflict(current.clone());
+        }
+        records.bytes -= current.record.bytes();
+        records.by_key.remove(&key);
+        drop(records);
+        self.announce(Change::Removed(key));
+        Deleted::Removed
     }
 
     fn write(
@@ -79,14 +92,11 @@ impl Records for Memory {
     }
 
     fn delete(&self, key: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async move {
-            let mut records = self.records.lock();
-            let Some(removed) = records.by_key.remove(&key) else { return Ok(false) };
-            records.bytes -= removed.record.bytes();
-            drop(records);
-            self.announce(Change::Removed(key));
-            Ok(true)
-        })
+        Box::pin(async move { Ok(self.remove(key, None) == Deleted::Removed) })
+    }
+
+    fn compare_and_delete(&self, key: Key, expected: Revision) -> BoxFuture<'_, Result<Deleted, StoreError>> {
+        Box::pin(async move { Ok(self.remove(key, Some(expected))) })
     }
 
     fn scan_expired(
@@ -127,7 +137,10 @@ mod tests {
             store.compare_and_set(key, Some(revision), Arc::new(record())).await,
             Ok(Written::Stored(Revision(2)))
         ));
-        assert!(store.delete(key).await.unwrap());
+        let stale = store.compare_and_delete(key, revision).await.unwrap();
+        assert!(matches!(stale, Deleted::Conflict(stored) if stored.revision == Revision(2)));
+        assert_eq!(store.compare_and_delete(key, Revision(2)).await, Ok(Deleted::Removed));
+        assert_eq!(store.compare_and_delete(key, Revision(2)).await, Ok(Deleted::Absent));
         assert!(matches!(
             store.compare_and_set(key, Some(Revision(2)), Arc::new(record())).await,
             Ok(Written::Conflict(None))

@@ -74,7 +74,7 @@ async fn a_session_that_ended_while_the_store_was_away_is_not_read_through_again
 }
 
 /// Lets paused time pass.
-async fn pass(seconds: u64) {
+pub(crate) async fn pass(seconds: u64) {
     assert!(timeout(Duration::from_secs(seconds), std::future::pending::<()>()).await.is_err());
 }
 
@@ -83,6 +83,8 @@ fn record(expires: Timestamp) -> Arc<Record> {
         principal: Principal::Anonymous,
         created: Timestamp(0),
         expires,
+        idle: None,
+        used: Timestamp(0),
         version: LATEST,
         client_info: "{}".into(),
         capabilities: moored::capabilities::ClientCapabilities::default(),
@@ -91,7 +93,7 @@ fn record(expires: Timestamp) -> Arc<Record> {
     })
 }
 
-fn ended(metrics: &Metrics, reason: &str) -> bool {
+pub(crate) fn ended(metrics: &Metrics, reason: &str) -> bool {
     let text = TextEncoder::new().encode_to_string(&metrics.registry.gather()).unwrap();
     let once = format!("mooring_sessions_ended_total{{gateway=\"tools\",reason=\"{reason}\"}} 1");
     text.lines().any(|line| line == once)
@@ -143,6 +145,8 @@ async fn the_sweep_removes_the_record_of_a_session_that_ended_while_the_store_wa
         capabilities: moored::capabilities::ClientCapabilities::default(),
         timeout: Duration::from_secs(3600),
         seen: moored::catalog::merge::Marks::default(),
+        idle: None,
+        most: None,
     };
     let id = sessions.create(opening).await.unwrap();
     state.store(AWAY, Ordering::SeqCst);

@@ -18,7 +18,7 @@ use moored::{
     metrics::Metrics,
     receive::Budget,
     session::{id::Key, record::Record},
-    store::{Change, Records, Revision, Store, StoreError, Stored, Written, memory::Memory},
+    store::{Change, Deleted, Records, Revision, Store, StoreError, Stored, Written, memory::Memory},
     target::{address::Rules, connect::Connector},
 };
 use mooring_crds::config::{GatewayConfig, Naming, TargetConfig};
@@ -74,6 +74,10 @@ impl Records for Faulty {
 
     fn delete(&self, key: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
         self.then(self.memory.delete(key), false)
+    }
+
+    fn compare_and_delete(&self, key: Key, expected: Revision) -> BoxFuture<'_, Result<Deleted, StoreError>> {
+        self.then(self.memory.compare_and_delete(key, expected), false)
     }
 
     fn scan_expired(

@@ -156,9 +156,10 @@ fn count(configured: &Configured, view: &View) -> TargetCounts {
 
 fn address(gateway: &MCPGateway, view: &View) -> String {
     let expose = &gateway.spec.expose;
-    let port = if expose.port == 80 { String::new() } else { format!(":{}", expose.port) };
+    let (scheme, own) = if gateway.spec.tls.is_some() { ("https", 443) } else { ("http", 80) };
+    let port = if expose.port == own { String::new() } else { format!(":{}", expose.port) };
     let namespace = gateway.namespace().unwrap_or_default();
-    format!("http://{}.{namespace}.svc{port}{}", view.names.workload, expose.path)
+    format!("{scheme}://{}.{namespace}.svc{port}{}", view.names.workload, expose.path)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use mooring_crds::{
     compile::compile,
     config::{Report, TargetReport},
     names,
+    reference::SecretReference,
+    serving::Tls,
 };
 
 use super::*;
@@ -218,12 +220,17 @@ fn a_target_is_ready_where_every_pod_says_so() {
 }
 
 #[test]
-fn the_address_names_the_port_unless_it_is_80() {
+fn the_address_names_the_port_unless_it_is_the_schemes_own() {
     let mut gateway = gateway();
     assert_eq!(address(&gateway, &view(&gateway)), "http://tools-mcp.team.svc/mcp");
     gateway.spec.expose.port = 8080;
     gateway.spec.expose.path = "/tools".to_owned();
     assert_eq!(address(&gateway, &view(&gateway)), "http://tools-mcp.team.svc:8080/tools");
+    let certificate_ref = SecretReference { name: "cert".to_owned() };
+    gateway.spec.tls = Some(Tls { certificate_ref });
+    assert_eq!(address(&gateway, &view(&gateway)), "https://tools-mcp.team.svc:8080/tools");
+    gateway.spec.expose.port = 443;
+    assert_eq!(address(&gateway, &view(&gateway)), "https://tools-mcp.team.svc/tools");
 }
 
 #[test]

@@ -9,7 +9,8 @@ use mooring_crds::serving::ServiceType;
 use super::{Parts, pod::MCP_PORT, selector};
 
 pub(super) fn service(parts: &Parts<'_>) -> Service {
-    let expose = &parts.gateway.spec.expose;
+    let spec = &parts.gateway.spec;
+    let expose = &spec.expose;
     let kind = match expose.service_type {
         ServiceType::ClusterIP => "ClusterIP",
         ServiceType::NodePort => "NodePort",
@@ -20,7 +21,7 @@ pub(super) fn service(parts: &Parts<'_>) -> Service {
         port: expose.port,
         target_port: Some(IntOrString::String(MCP_PORT.0.to_owned())),
         protocol: Some("TCP".to_owned()),
-        app_protocol: Some("http".to_owned()),
+        app_protocol: Some(if spec.tls.is_some() { "https" } else { "http" }.to_owned()),
         node_port: None,
     };
     Service {
