@@ -76,7 +76,7 @@ struct Held {
     /// When it was last asked for.
     used: Instant,
     /// When somebody was last seen to have it.
-    held: Instant,
+    seen_in_use: Instant,
 }
 
 impl Held {
@@ -119,10 +119,10 @@ impl Catalog {
             Held {
                 view: View::new(*version, capabilities.clone(), tasks, marks, snapshot),
                 used: now,
-                held: now,
+                seen_in_use: now,
             }
         });
-        (held.used, held.held) = (now, now);
+        (held.used, held.seen_in_use) = (now, now);
         Arc::clone(&held.view)
     }
 
@@ -157,12 +157,12 @@ impl Table {
     fn end_unused(&mut self, now: Instant) -> Option<Instant> {
         self.held.retain(|(version, capabilities), held| {
             if held.in_use() {
-                held.held = now;
+                held.seen_in_use = now;
             }
             let reported = *version == LATEST && *capabilities == ClientCapabilities::default();
-            reported || now < held.held + UNUSED
+            reported || now < held.seen_in_use + UNUSED
         });
-        self.held.values().filter(|held| !held.view.is_reported()).map(|held| held.held + UNUSED).min()
+        self.held.values().filter(|held| !held.view.is_reported()).map(|held| held.seen_in_use + UNUSED).min()
     }
 }
 

@@ -271,7 +271,7 @@ async fn requests_that_cannot_be_served_are_answered_with_200_and_their_id() -> 
     let pong = session.post(r#"{"jsonrpc":"2.0","id":"p-1","method":"ping"}"#).await?;
     assert_eq!(pong.text(), r#"{"jsonrpc":"2.0","id":"p-1","result":{}}"#);
     for (method, params, code) in [
-        ("prompts/list", json!({}), -32601),
+        ("prompts/List", json!({}), -32601),
         ("server/discover", json!({}), -32601),
         ("tools/Call", json!({"name": "a___echo"}), -32601),
         ("tools/call", json!({}), -32602),
