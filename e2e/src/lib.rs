@@ -14,3 +14,4 @@ pub mod process;
 pub mod processes;
 pub mod scripted;
 pub mod settings;
+pub mod two_endpoints;
