@@ -290,4 +290,5 @@ fn a_container_is_a_command_without_an_address_and_sse_is_a_transport() {
     };
     assert_eq!(local.command, Some(command));
     assert_eq!((old.protocol, old.url.as_str()), (Protocol::Sse, "http://s.ai.svc:1/sse"));
+    assert_eq!(local.protocol, Protocol::Auto);
 }

@@ -93,8 +93,12 @@ impl Bridge {
             alive: alive.clone(),
             drained: drained.clone(),
         });
-        let drain = tasks.drain.clone();
+        let (drain, runs_processes) = (tasks.drain.clone(), matches!(bridge.source, Source::Process(_)));
         tasks.spawn(async move {
+            if runs_processes {
+                // What cannot be removed is said in the log.
+                drop(tokio::task::spawn_blocking(home::sweep).await);
+            }
             let draining = async {
                 drain.cancelled().await;
                 table.empty().await;

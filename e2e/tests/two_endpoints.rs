@@ -11,7 +11,12 @@ use serde_json::json;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 async fn serve(server: &TwoEndpoints) -> Result<Moored, Box<dyn std::error::Error>> {
-    let target = manifest::target("old", "tools", &server.url()).replace("spec: {", "spec: {protocol: SSE, ");
+    serve_as(server, "SSE").await
+}
+
+async fn serve_as(server: &TwoEndpoints, protocol: &str) -> Result<Moored, Box<dyn std::error::Error>> {
+    let target = manifest::target("old", "tools", &server.url())
+        .replace("spec: {", &format!("spec: {{protocol: {protocol}, "));
     Ok(Moored::serve(manifest::gateway("tools") + &target).await?)
 }
 
@@ -78,5 +83,23 @@ async fn an_endpoint_of_another_origin_is_not_followed() -> Outcome {
         assert!(error.contains(told), "{named:?}: {error}");
         assert_eq!(server.count("initialize"), 0);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_know_streamable_http_is_found_out_and_no_other_is_asked_twice() -> Outcome {
+    let server = TwoEndpoints::start(Named::Path).await?;
+    let moored = serve_as(&server, "Auto").await?;
+    let session = moored.client()?.initialize().await?;
+    for count in ["1", "2"] {
+        assert_eq!(session.call("old___count", json!({})).await?.tool_text().as_deref(), Some(count));
+    }
+    let refused =
+        server.asked().iter().filter(|asked| asked.verb == Method::POST && asked.path == "/sse").count();
+    assert_eq!(refused, server.count("initialize") - refused, "one attempt for each session");
+    let moored = serve_as(&server, "StreamableHTTP").await?;
+    let session = moored.client()?.initialize().await?;
+    let error = session.call("old___count", json!({})).await?.response()["error"].to_string();
+    assert!(error.contains("HTTP 405"), "{error}");
     Ok(())
 }

@@ -79,7 +79,8 @@ fn attach_one(
         url,
         command: target.spec.server.container.as_ref().map(process::command),
         protocol: match target.spec.protocol {
-            TargetProtocol::Auto | TargetProtocol::StreamableHTTP => Protocol::StreamableHttp,
+            TargetProtocol::Auto => Protocol::Auto,
+            TargetProtocol::StreamableHTTP => Protocol::StreamableHttp,
             TargetProtocol::SSE => Protocol::Sse,
         },
         alias,

@@ -4,13 +4,16 @@ use std::{
     future::{Ready, ready},
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Request, Response, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header::CONTENT_TYPE};
 use hyper::{
     body::Incoming,
     rt::{Read, ReadBufCursor, Write},
@@ -28,6 +31,7 @@ use tokio::io::DuplexStream;
 use tower_service::Service;
 
 use super::{
+    PROTOCOL_VERSION,
     body::Outgoing,
     connect::{IDLE_CONNECTIONS, IDLE_TIMEOUT, Pool},
     describe,
@@ -44,6 +48,15 @@ pub(super) enum Reach {
     Network(Pool),
     /// A bridge that speaks Streamable HTTP for what does not.
     Bridge(Client<Inside, Outgoing>),
+    /// Whichever of the two the server answers to.
+    Either {
+        /// Sockets.
+        network: Pool,
+        /// For a server that does not speak Streamable HTTP.
+        bridge: Client<Inside, Outgoing>,
+        /// Whether the last session began through the bridge.
+        old: AtomicBool,
+    },
 }
 
 /// The URL of a target that has none of its own; it is never resolved.
@@ -52,18 +65,22 @@ pub(super) const NO_URL: &str = "http://stdio.invalid/";
 impl Reach {
     /// The way to the target of `config`; `pool` is its own.
     pub(super) fn new(config: &TargetConfig, uri: &Uri, pool: Pool, tasks: &Tasks) -> Self {
-        let source = match (&config.command, config.protocol) {
-            (Some(command), _) => Source::Process(command.clone()),
-            (None, Protocol::Sse) => Source::Sse { http: Arc::new(Network(pool)), url: uri.clone() },
-            (None, Protocol::StreamableHttp) => return Self::Network(pool),
+        let sse = |pool| Source::Sse { http: Arc::new(Network(pool)), url: uri.clone() };
+        let inside = |source| {
+            Client::builder(TokioExecutor::new())
+                .pool_max_idle_per_host(IDLE_CONNECTIONS)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_timer(TokioTimer::new())
+                .build(Inside(Bridge::new(&config.alias, source, tasks)))
         };
-        let inside = Inside(Bridge::new(&config.alias, source, tasks));
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_timer(TokioTimer::new())
-            .build(inside);
-        Self::Bridge(client)
+        match (&config.command, config.protocol) {
+            (Some(command), _) => Self::Bridge(inside(Source::Process(command.clone()))),
+            (None, Protocol::Sse) => Self::Bridge(inside(sse(pool))),
+            (None, Protocol::StreamableHttp) => Self::Network(pool),
+            (None, Protocol::Auto) => {
+                Self::Either { network: pool.clone(), bridge: inside(sse(pool)), old: AtomicBool::new(false) }
+            }
+        }
     }
 
     /// Sends a request.
@@ -74,9 +91,54 @@ impl Reach {
         let answer = match self {
             Self::Network(pool) => pool.request(request).await,
             Self::Bridge(client) => client.request(request).await,
+            Self::Either { network, bridge, old } => {
+                // Only `initialize` comes before a version is negotiated.
+                let begins =
+                    request.method() == Method::POST && !request.headers().contains_key(PROTOCOL_VERSION);
+                match (begins, old.load(Ordering::Relaxed)) {
+                    (false, true) => bridge.request(request).await,
+                    (false, false) => network.request(request).await,
+                    // Asked anew for each session: the server may have been replaced by a newer one.
+                    (true, _) => Box::pin(begin(network, bridge, old, request)).await,
+                }
+            }
         };
         answer.map_err(|error| describe(&error))
     }
+}
+
+async fn begin(
+    network: &Pool,
+    bridge: &Client<Inside, Outgoing>,
+    old: &AtomicBool,
+    request: Request<Outgoing>,
+) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+    let first = network.request(request.clone()).await?;
+    if !may_be_old(&first) {
+        if first.status().is_success() {
+            old.store(false, Ordering::Relaxed);
+        }
+        return Ok(first);
+    }
+    match bridge.request(request).await {
+        Ok(second) if second.status().is_success() => {
+            old.store(true, Ordering::Relaxed);
+            Ok(second)
+        }
+        // What the server said itself tells more.
+        Ok(_) | Err(_) => Ok(first),
+    }
+}
+
+/// Whether a server that answers so may be of the old transport (2025-11-25, transports, backwards compatibility): it
+/// has no endpoint for POSTs there. One that says in JSON what it does not like understands them.
+fn may_be_old(answer: &Response<Incoming>) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let is_json = kind.to_ascii_lowercase().starts_with(b"application/json");
+    matches!(
+        answer.status(),
+        StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+    ) && !is_json
 }
 
 /// What a bridge sends by: the target's own pool, with its rules on addresses.
