@@ -21,7 +21,12 @@ mod sse;
 mod table;
 mod token;
 
-use std::{convert::Infallible, fmt, pin::pin, sync::Arc};
+use std::{
+    convert::Infallible,
+    fmt,
+    pin::pin,
+    sync::{Arc, Once},
+};
 
 use ::http::Uri;
 use hyper::{server::conn::http1, service::service_fn};
@@ -72,6 +77,7 @@ pub struct Bridge {
     source: Source,
     processes: Arc<Semaphore>,
     joint: Mutex<Arc<Joint>>,
+    used: Once,
     /// The parent of all conversations; cancelled when the bridge is dropped.
     alive: CancellationToken,
     _end: DropGuard,
@@ -82,18 +88,25 @@ pub struct Bridge {
 impl Bridge {
     /// A bridge without sessions; `name` is what the log calls its server.
     pub fn new(name: &str, source: Source, tasks: &Tasks) -> Arc<Self> {
-        let (alive, drained, table) =
-            (CancellationToken::new(), CancellationToken::new(), Arc::<Table>::default());
-        let bridge = Arc::new(Self {
-            around: Around { name: name.into(), tasks: tasks.clone(), table: Arc::clone(&table) },
+        let alive = CancellationToken::new();
+        Arc::new(Self {
+            around: Around { name: name.into(), tasks: tasks.clone(), table: Arc::default() },
             source,
             processes: Arc::new(Semaphore::new(MOST_PROCESSES)),
             joint: Mutex::default(),
+            used: Once::new(),
             _end: alive.clone().drop_guard(),
-            alive: alive.clone(),
-            drained: drained.clone(),
-        });
-        let (drain, runs_processes) = (tasks.drain.clone(), matches!(bridge.source, Source::Process(_)));
+            alive,
+            drained: CancellationToken::new(),
+        })
+    }
+
+    /// Watches for the drain, once anybody connects.
+    fn watch(&self) {
+        let (alive, drained) = (self.alive.clone(), self.drained.clone());
+        let Around { name: _, tasks, table } = &self.around;
+        let (drain, table) = (tasks.drain.clone(), Arc::clone(table));
+        let runs_processes = matches!(self.source, Source::Process(_));
         tasks.spawn(async move {
             if runs_processes {
                 // What cannot be removed is said in the log.
@@ -106,11 +119,11 @@ impl Bridge {
             let _drained: Option<()> = alive.run_until_cancelled(draining).await;
             drained.cancel();
         });
-        bridge
     }
 
     /// A connection to this bridge, as over a socket: HTTP/1.1, any number of requests.
     pub fn connect(self: &Arc<Self>) -> DuplexStream {
+        self.used.call_once(|| self.watch());
         let (theirs, ours) = tokio::io::duplex(PIPE_BYTES);
         let (bridge, drained) = (Arc::clone(self), self.drained.clone());
         self.around.tasks.spawn(async move {
