@@ -4,6 +4,7 @@
 mod accept;
 mod address;
 mod attach;
+mod process;
 
 use std::ops::RangeInclusive;
 
@@ -26,11 +27,13 @@ pub struct Platform {
     pub session_timeout_seconds: RangeInclusive<i32>,
     /// Whether targets may be on this machine, in plain HTTP: `moored serve`.
     pub allow_loopback: bool,
+    /// Whether container targets run as processes of this machine: `moored serve`.
+    pub allow_processes: bool,
 }
 
 impl Default for Platform {
     fn default() -> Self {
-        Self { session_timeout_seconds: 900..=28_800, allow_loopback: false }
+        Self { session_timeout_seconds: 900..=28_800, allow_loopback: false, allow_processes: false }
     }
 }
 

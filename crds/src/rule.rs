@@ -45,6 +45,13 @@ pub const SERVER_URL: &str =
     "url goes with type URL and is needed there; write type: URL with url.address, or remove url";
 /// `spec.server.service` against `spec.server.type`.
 pub const SERVER_SERVICE: &str = "service goes with type Service and is needed there; write type: Service with service.name and service.port, or remove service";
+/// `spec.server.container` against `spec.server.type`.
+pub const SERVER_CONTAINER: &str = "container goes with type Container and is needed there; write type: Container with container.image, or remove container";
+/// `spec.protocol: SSE` against `spec.server.type`.
+pub const PROTOCOL_SSE: &str =
+    "protocol SSE goes with server.type URL or Service; remove protocol, or write server.type: Service";
+/// `spec.server.container.command`, where it is a process of this machine.
+pub const COMMAND_NEEDED: &str = "spec.server.container.command is empty, and moored serve starts no image; write the command, the program first";
 /// `spec.server.url.address`.
 pub const SERVER_ADDRESS: &str = "address is no absolute http or https URL without user and fragment; write it like https://mcp.example.org/mcp, and credentials under spec.credentials";
 /// `spec.server.service.name`.

@@ -5,11 +5,11 @@ use crate::auth::GatewayAuth;
 use crate::gateway::{
     AllowedNamespaces, AllowedTargets, MCPGatewaySpec, NamespacesFrom, Streaming, ToolNames,
 };
-use crate::server::{Server, ServerType, ServiceServer, UrlServer};
+use crate::server::{ContainerServer, ContainerTransport, Server, ServerType, ServiceServer, UrlServer};
 use crate::serving::{Drain, Endpoint, Expose, Limits};
 use crate::session::{GatewaySession, SessionMode};
 use crate::store::{Store, StoreType};
-use crate::target::{MCPTargetSpec, OnSessionLoss, TargetProtocol};
+use crate::target::{MCPTargetSpec, OnSessionLoss};
 use crate::timeouts::Timeouts;
 
 /// A field that is written and not served.
@@ -123,12 +123,13 @@ fn gateway_store(store: &Store, found: &mut Found) {
     }
 }
 
-/// The fields of a target that are written and not served.
-pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
+/// The fields of a target that are written and not served. `processes` says whether a container's command runs as a
+/// process of this machine.
+pub fn target(spec: &MCPTargetSpec, processes: bool) -> Vec<Unserved> {
     let MCPTargetSpec {
         gateway_refs: _,
         server,
-        protocol,
+        protocol: _,
         listing: _,
         credentials,
         headers,
@@ -138,11 +139,7 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
         pod_template,
     } = spec;
     let mut found = Found::default();
-    target_server(server, &mut found);
-    match protocol {
-        TargetProtocol::Auto | TargetProtocol::StreamableHTTP => {}
-        TargetProtocol::SSE => found.instead(true, "spec.protocol: SSE", "write Auto or StreamableHTTP"),
-    }
+    target_server(server, processes, &mut found);
     found.note(credentials.is_some(), "spec.credentials");
     found.note(headers.is_some(), "spec.headers");
     let Timeouts {
@@ -159,10 +156,15 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
     found.0
 }
 
-fn target_server(server: &Server, found: &mut Found) {
+fn target_server(server: &Server, processes: bool, found: &mut Found) {
     let Server { kind, url, service, container } = server;
     match kind {
         ServerType::URL | ServerType::Service => found.note(container.is_some(), "spec.server.container"),
+        ServerType::Container if processes => {
+            if let Some(container) = container {
+                process(container, found);
+            }
+        }
         ServerType::Container => {
             found.instead(
                 true,
@@ -178,4 +180,39 @@ fn target_server(server: &Server, found: &mut Found) {
     if let Some(ServiceServer { name: _, port: _, path: _, scheme: _, ca_ref }) = service {
         found.note(ca_ref.is_some(), "spec.server.service.caRef");
     }
+}
+
+/// Of a container whose command is a process of this machine.
+fn process(container: &ContainerServer, found: &mut Found) {
+    let ContainerServer {
+        image: _,
+        command: _,
+        args: _,
+        env,
+        env_from,
+        resources,
+        transport,
+        port: _,
+        path: _,
+        isolation: _,
+        replicas,
+    } = container;
+    let here = "moored serve has no cluster to read it from: write name and value";
+    found.instead(
+        env.iter().any(|var| var.value_from.is_some()),
+        "spec.server.container.env[].valueFrom",
+        here,
+    );
+    found.instead(!env_from.is_empty(), "spec.server.container.envFrom", here);
+    let unlimited = "moored serve starts processes without requests and limits: remove it";
+    found.instead(resources.is_some(), "spec.server.container.resources", unlimited);
+    match transport {
+        None | Some(ContainerTransport::Stdio) => {}
+        Some(ContainerTransport::StreamableHTTP) => found.instead(
+            true,
+            "spec.server.container.transport: StreamableHTTP",
+            "start the server yourself and write server.type: URL",
+        ),
+    }
+    found.note(replicas.is_some(), "spec.server.container.replicas");
 }

@@ -16,7 +16,7 @@ use crate::rule;
 #[x_kube(validation = Rule::new("has(self.service) == (self.type == 'Service')")
     .message(rule::SERVER_SERVICE))]
 #[x_kube(validation = Rule::new("has(self.container) == (self.type == 'Container')")
-    .message("container goes with type Container and is needed there; write type: Container with container.image, or remove container"))]
+    .message(rule::SERVER_CONTAINER))]
 pub struct Server {
     /// URL, Service or Container.
     #[serde(rename = "type")]

@@ -37,7 +37,7 @@ use crate::timeouts::Timeouts;
 #[x_kube(validation = Rule::new("!has(self.podTemplate) || self.server.type == 'Container'")
     .message("podTemplate goes with server.type Container, since no other server runs in a pod of Mooring's; remove podTemplate"))]
 #[x_kube(validation = Rule::new("self.protocol != 'SSE' || self.server.type != 'Container'")
-    .message("protocol SSE goes with server.type URL or Service; remove protocol, or write server.type: Service"))]
+    .message(rule::PROTOCOL_SSE))]
 pub struct MCPTargetSpec {
     /// The gateways to attach to, 1 to 16.
     #[schemars(length(min = 1, max = 16))]

@@ -3,7 +3,8 @@
 
 use mooring_crds::condition::reason;
 use mooring_crds::config::{
-    DrainConfig, GatewayConfig, LimitsConfig, Listing, Naming, TargetConfig, TimeoutsConfig, ToolFilter,
+    CommandConfig, DrainConfig, GatewayConfig, Isolation, LimitsConfig, Listing, Naming, Protocol,
+    TargetConfig, TimeoutsConfig, ToolFilter,
 };
 use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
 use serde::de::DeserializeOwned;
@@ -285,4 +286,24 @@ fn a_store_in_one_pod_serves_one_replica() {
     assert_eq!(accepted(1), Ok(()));
     assert_eq!(accepted(2), Err(reason::STORE_NEEDS_ONE_REPLICA));
     assert_eq!(accepted(-1), Err(reason::INVALID));
+}
+
+#[test]
+fn a_container_is_a_command_without_an_address_and_sse_is_a_transport() {
+    let container = "{gatewayRefs: [{name: tools}], server: {type: Container, container: {image: i, command: [a, $(X)], \
+                     args: [b], env: [{name: X, value: 'x'}, {name: Y, value: '$(X)y'}], isolation: Shared}}}";
+    let sse = "{gatewayRefs: [{name: tools}], protocol: SSE, server: {type: Service, service: {name: s, port: 1, path: /sse}}}";
+    let targets = [target("ai", "local", 1, container), target("ai", "old", 2, sse)];
+    let platform = Platform { allow_processes: true, ..Platform::default() };
+    let config = compile(&gateway(ANONYMOUS), &targets, &platform).unwrap().config;
+    let [local, old] = config.targets.as_slice() else { panic!("{config:?}") };
+    assert_eq!(local.url, "");
+    let command = CommandConfig {
+        command: ["a", "x", "b"].map(str::to_owned).to_vec(),
+        env: [("X", "x"), ("Y", "xy")].map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        isolation: Isolation::Shared,
+    };
+    assert_eq!(local.command, Some(command));
+    assert_eq!((old.protocol, old.url.as_str()), (Protocol::Sse, "http://s.ai.svc:1/sse"));
+    assert_eq!(local.protocol, Protocol::Auto);
 }

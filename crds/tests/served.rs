@@ -38,10 +38,14 @@ fn gateway(over: &Value) -> Result<(), Refusal> {
 }
 
 fn target(over: &Value) -> Result<(), Refusal> {
+    target_at(over, &Platform::default())
+}
+
+fn target_at(over: &Value, platform: &Platform) -> Result<(), Refusal> {
     let server = json!({"type": "Service", "service": {"name": "weather", "port": 8000}});
     let spec = merged(&json!({"gatewayRefs": [{"name": "tools"}], "server": server}), over);
     let target: MCPTarget = serde_json::from_value(object("MCPTarget", &spec)).unwrap();
-    accept_target(&target, &Platform::default())
+    accept_target(&target, platform)
 }
 
 #[test]
@@ -83,7 +87,6 @@ fn each_unserved_field_of_a_target_is_refused_by_its_name() {
             "server: {type: URL, url: {address: 'https://a.example', clientCertificateRef: {name: c}}}",
             "spec.server.url.clientCertificateRef",
         ),
-        ("protocol: SSE", "spec.protocol: SSE"),
         ("credentials: {type: ServiceAccountToken, serviceAccountToken: {audience: a}}", "spec.credentials"),
         ("headers: {allowedRequest: [X-Trace]}", "spec.headers"),
         ("headers: {}", "spec.headers"),
@@ -91,7 +94,46 @@ fn each_unserved_field_of_a_target_is_refused_by_its_name() {
     ] {
         assert_refused(yaml, field, target);
     }
-    assert_eq!(target(&json!({"protocol": "StreamableHTTP"})), Ok(()));
+    for protocol in ["Auto", "StreamableHTTP", "SSE"] {
+        assert_eq!(target(&json!({"protocol": protocol})), Ok(()));
+    }
+}
+
+#[test]
+fn a_container_runs_as_a_process_where_there_is_no_cluster_and_what_that_cannot_have_is_refused() {
+    let here = Platform { allow_processes: true, ..Platform::default() };
+    let container = |more: &str| {
+        let server = "{type: Container, service: null, container: {image: i, command: [server]";
+        serde_saphyr::from_str::<Value>(&format!("server: {server}{more}}}}}")).unwrap()
+    };
+    assert_eq!(
+        target_at(&container(", args: [a], env: [{name: A, value: b}], isolation: Shared"), &here),
+        Ok(())
+    );
+    for (more, field) in [
+        (
+            ", env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
+            "spec.server.container.env[].valueFrom",
+        ),
+        (", envFrom: [{secretRef: {name: s}}]", "spec.server.container.envFrom"),
+        (", resources: {limits: {memory: 1Gi}}", "spec.server.container.resources"),
+        (", transport: StreamableHTTP, port: 1", "spec.server.container.transport: StreamableHTTP"),
+        (", replicas: 2", "spec.server.container.replicas"),
+    ] {
+        let refusal = target_at(&container(more), &here).unwrap_err();
+        assert_eq!(refusal.reason, reason::NOT_IMPLEMENTED, "{more}");
+        assert!(refusal.message.contains(&format!(" {field} (")), "{more}: {refusal}");
+    }
+    for over in [container(""), container(", isolation: Shared")] {
+        let refusal = target(&over).unwrap_err();
+        assert!(refusal.message.contains("spec.server.type: Container"), "{refusal}");
+    }
+    let without = merged(&container(""), &json!({"server": {"container": {"command": []}}}));
+    let refusal = target_at(&without, &here).unwrap_err();
+    assert_eq!(refusal.reason, reason::INVALID);
+    assert!(refusal.message.contains("write the command"), "{refusal}");
+    let sse = merged(&container(""), &json!({"protocol": "SSE"}));
+    assert!(target_at(&sse, &here).unwrap_err().message.contains("protocol SSE goes with"));
 }
 
 #[test]

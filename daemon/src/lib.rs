@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod body;
+pub mod bridge;
 pub mod capabilities;
 pub mod catalog;
 pub mod config;

@@ -75,6 +75,7 @@ async fn run_files(args: Serve) -> Result<(), Error> {
     let platform = Platform {
         session_timeout_seconds: args.session_timeout_min..=args.session_timeout_max,
         allow_loopback: true,
+        allow_processes: true,
     };
     let configs = files::load(&args.files, &platform)?;
     for config in &configs {
@@ -85,6 +86,13 @@ async fn run_files(args: Serve) -> Result<(), Error> {
         tracing::warn!(
             gateway = config.name,
             "memory store: its sessions end with this process (SessionsDurable=False)"
+        );
+    }
+    for target in configs.iter().flat_map(|config| &config.targets).filter(|target| target.command.is_some())
+    {
+        tracing::info!(
+            alias = target.alias,
+            "runs as a process of this machine: its image is not used, and its rights are those of this daemon"
         );
     }
     let mut process = Process::start(&args.common, true)?;
@@ -134,11 +142,12 @@ impl Process {
         let bound = health.serve(address).map_err(|source| Error::Bind { address, source })?;
         tracing::info!(address = %bound, "health listening");
         let rules = Rules { loopback, refused: common.refused_networks.clone() };
+        let tasks = Tasks::default();
         let shared = Shared {
-            tasks: Tasks::default(),
             clock: Clock::system(),
             metrics,
-            connector: Connector::new(rules)?,
+            connector: Connector::new(rules)?.on(&tasks),
+            tasks,
             budget: Budget::new(common.memory_limit / 4),
             identity: Identity::new()?,
             store_bytes: usize::try_from(common.memory_limit / 4).unwrap_or(usize::MAX),

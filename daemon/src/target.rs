@@ -6,6 +6,7 @@ pub mod connect;
 pub mod exchange;
 pub mod handshake;
 pub mod outcome;
+mod reach;
 pub mod stream;
 pub mod unary;
 
@@ -27,7 +28,8 @@ use tokio::{
 
 use self::{
     body::Outgoing,
-    connect::{Connector, Forbidden, Pool},
+    connect::{Connector, Forbidden},
+    reach::{NO_URL, Reach},
 };
 use crate::{fault::TargetFailure, glob, metrics::TargetMetrics, version::Version};
 
@@ -60,7 +62,7 @@ pub struct Target {
     /// Its metric handles.
     pub metrics: TargetMetrics,
     uri: Uri,
-    pool: Pool,
+    reach: Reach,
     /// Its own, so that a target whose DELETEs hang keeps no other target's waiting (case 010).
     farewells: Semaphore,
     answers: Arc<Semaphore>,
@@ -126,14 +128,16 @@ impl Target {
         connector: &Connector,
         metrics: TargetMetrics,
     ) -> Result<Arc<Self>, BadTarget> {
-        let uri: Uri = config.url.parse().map_err(|_| BadTarget::Url(config.alias.clone()))?;
+        let url = if config.command.is_some() { NO_URL } else { config.url.as_str() };
+        let uri: Uri = url.parse().map_err(|_| BadTarget::Url(config.alias.clone()))?;
         let host = uri.host().ok_or_else(|| BadTarget::Url(config.alias.clone()))?;
         connector
             .check_literal(host)
             .map_err(|forbidden| BadTarget::Forbidden(config.alias.clone(), forbidden))?;
         let pool = connector.pool(Duration::from_secs(config.timeouts.connect_seconds.into()));
+        let reach = Reach::new(&config, &uri, pool, connector.tasks());
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
-        Ok(Arc::new(Self { config, metrics, uri, pool, farewells, answers }))
+        Ok(Arc::new(Self { config, metrics, uri, reach, farewells, answers }))
     }
 
     /// Its alias: its name in errors, logs and metrics.
@@ -228,7 +232,7 @@ impl Target {
     }
 
     async fn send(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
-        self.pool.request(request).await.map_err(|error| describe(&error))
+        self.reach.request(request).await
     }
 }
 

@@ -11,5 +11,7 @@ pub mod manifest;
 pub mod moored;
 pub mod peers;
 pub mod process;
+pub mod processes;
 pub mod scripted;
 pub mod settings;
+pub mod two_endpoints;

@@ -16,6 +16,17 @@ pub fn target(name: &str, gateway: &str, url: &str) -> String {
     )
 }
 
+/// A target of a name that is a local command on stdio, attached to a gateway. `more` is what else `container` has, such
+/// as `, isolation: Shared`.
+pub fn command(name: &str, gateway: &str, command: &[&str], more: &str) -> String {
+    let command = serde_json::Value::from(command);
+    format!(
+        "---\napiVersion: mooring.dev/v1alpha1\nkind: MCPTarget\nmetadata: {{name: {name}}}\n\
+         spec: {{gatewayRefs: [{{name: {gateway}}}], server: {{type: Container, container: \
+         {{image: unused, command: {command}{more}}}}}}}\n"
+    )
+}
+
 /// The anonymous gateway `tools` with targets of these names and URLs.
 pub fn gateway_with<const N: usize>(targets: [(&str, String); N]) -> String {
     let targets = targets.map(|(name, url)| target(name, "tools", &url));

@@ -9,7 +9,7 @@ use crate::served::{self, Unserved};
 use crate::server::{ServerType, ServiceServer};
 use crate::serving::{Drain, Endpoint, Expose, Limits};
 use crate::session::GatewaySession;
-use crate::target::TargetGatewayReference;
+use crate::target::{TargetGatewayReference, TargetProtocol};
 use crate::timeouts::Timeouts;
 use crate::{ACPAgent, MCPGateway, MCPTarget, rule};
 
@@ -34,12 +34,18 @@ pub fn accept_gateway(gateway: &MCPGateway, platform: &Platform) -> Result<(), R
 /// Whether the target can be served, whatever its gateways say.
 pub fn accept_target(target: &MCPTarget, platform: &Platform) -> Result<(), Refusal> {
     let spec = &target.spec;
-    all_served(&served::target(spec))?;
+    all_served(&served::target(spec, platform.allow_processes))?;
     gateway_refs(&spec.gateway_refs, &target.namespace().unwrap_or_default())?;
     timeouts(&spec.timeouts)?;
     let server = &spec.server;
     ensure(server.url.is_some() == (server.kind == ServerType::URL), rule::SERVER_URL)?;
     ensure(server.service.is_some() == (server.kind == ServerType::Service), rule::SERVER_SERVICE)?;
+    ensure(server.container.is_some() == (server.kind == ServerType::Container), rule::SERVER_CONTAINER)?;
+    let is_sse = spec.protocol == TargetProtocol::SSE;
+    ensure(!(is_sse && server.kind == ServerType::Container), rule::PROTOCOL_SSE)?;
+    if let Some(container) = &server.container {
+        ensure(!container.command.is_empty(), rule::COMMAND_NEEDED)?;
+    }
     if let Some(url) = &server.url {
         address::check(&url.address, platform.allow_loopback)
             .map_err(|wrong| invalid(format!("spec.server.url.address {wrong}")))?;

@@ -4,12 +4,12 @@ use http::Uri;
 use kube::ResourceExt;
 
 use super::accept::{accept_target, invalid, namespace_of};
-use super::{Attachment, Platform, Refusal, service_hosts};
+use super::{Attachment, Platform, Refusal, process, service_hosts};
 use crate::condition::reason;
-use crate::config::{self, OnSessionLoss, TargetConfig, TimeoutOverride, TimeoutsConfig};
+use crate::config::{self, OnSessionLoss, Protocol, TargetConfig, TimeoutOverride, TimeoutsConfig};
 use crate::gateway::{NamespacesFrom, ToolNaming};
 use crate::server::{Scheme, Server};
-use crate::target::{Listing, TargetGatewayReference, ToolFilter};
+use crate::target::{Listing, TargetGatewayReference, TargetProtocol, ToolFilter};
 use crate::timeouts::Timeouts;
 use crate::{MCPGateway, MCPTarget, rule};
 
@@ -79,6 +79,12 @@ fn attach_one(
         url,
         listing: listing(target.spec.listing),
         tools: tools(target.spec.tools.as_ref()),
+        command: target.spec.server.container.as_ref().map(process::command),
+        protocol: match target.spec.protocol {
+            TargetProtocol::Auto => Protocol::Auto,
+            TargetProtocol::StreamableHTTP => Protocol::StreamableHttp,
+            TargetProtocol::SSE => Protocol::Sse,
+        },
         alias,
         name: target.name_any(),
         uid: uid(target),
@@ -193,9 +199,12 @@ fn too_many(gateway: &MCPGateway) -> Refusal {
     }
 }
 
-/// Where the server is. `accept_target` has seen that the member of the type's name is there.
+/// Where the server is; nowhere, where it is a process. `accept_target` has seen that the member of the type's name is there.
 fn url(server: &Server, namespace: &str) -> Result<String, Refusal> {
-    let Server { kind: _, url, service, container: _ } = server;
+    let Server { kind: _, url, service, container } = server;
+    if container.is_some() {
+        return Ok(String::new());
+    }
     if let Some(url) = url {
         return Ok(url.address.clone());
     }

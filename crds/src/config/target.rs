@@ -69,8 +69,10 @@ pub enum Isolation {
 /// The transport towards a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protocol {
-    /// Streamable HTTP.
+    /// Streamable HTTP, or HTTP+SSE where that is not what it answers to.
     #[default]
+    Auto,
+    /// Streamable HTTP.
     StreamableHttp,
     /// HTTP+SSE, the two-endpoint transport of 2024-11-05.
     Sse,

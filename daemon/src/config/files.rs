@@ -201,7 +201,7 @@ mod tests {
 
     fn load(text: &str) -> Result<Vec<GatewayConfig>, String> {
         let mut manifests = Manifests::default();
-        let platform = Platform { allow_loopback: true, ..Platform::default() };
+        let platform = Platform { allow_loopback: true, allow_processes: true, ..Platform::default() };
         manifests
             .add(Path::new("a.yaml"), text)
             .and_then(|()| manifests.compile(&platform))

@@ -17,6 +17,7 @@ use hyper_util::{
     },
     rt::{TokioExecutor, TokioTimer},
 };
+use mooring_runtime::Tasks;
 use tower_service::Service;
 
 use super::{
@@ -28,9 +29,9 @@ use super::{
 pub type Pool = Client<HttpsConnector<HttpConnector<Resolver>>, Outgoing>;
 
 /// Idle connections kept for one target.
-const IDLE_CONNECTIONS: usize = 256;
+pub(super) const IDLE_CONNECTIONS: usize = 256;
 /// How long one is kept; shorter than servers keep theirs, Node's and uvicorn's 5 s among them.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// TCP keep-alive, so that a peer that vanished behind an open stream is noticed.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 
@@ -39,6 +40,8 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 pub struct Connector {
     tls: Arc<rustls::ClientConfig>,
     rules: Arc<Rules>,
+    /// What runs beside requests: the processes of targets among it.
+    tasks: Tasks,
 }
 
 /// An address that requests may not go to.
@@ -58,7 +61,19 @@ impl Connector {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules) })
+        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules), tasks: Tasks::default() })
+    }
+
+    /// With what runs beside requests on these tasks, whose shutdown ends it.
+    #[must_use]
+    pub fn on(mut self, tasks: &Tasks) -> Self {
+        self.tasks = tasks.clone();
+        self
+    }
+
+    /// What runs beside requests.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     /// Judges an address that a URL names literally: no resolver sees it.

@@ -31,8 +31,13 @@ struct Replica {
 fn replica(store: &Faulty) -> Replica {
     let metrics = Metrics::new().unwrap();
     let handles = Arc::new(metrics.gateway("tools"));
-    let sessions =
-        Sessions::start(Store::new(store.clone()), Clock::tokio(Timestamp(0)), &Tasks::default(), handles);
+    let sessions = Sessions::start(
+        Store::new(store.clone()),
+        Clock::tokio(Timestamp(0)),
+        &Tasks::default(),
+        handles,
+        moored::session::table::Identity::new().unwrap(),
+    );
     Replica { sessions, metrics }
 }
 
@@ -47,7 +52,7 @@ impl Replica {
             timeout: Duration::from_secs(3600),
             idle: Some(Duration::from_secs(100)),
             most: None,
-            seen: 0,
+            seen: moored::catalog::merge::Marks::default(),
         };
         self.sessions.create(opening).await.unwrap()
     }

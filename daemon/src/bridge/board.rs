@@ -1,0 +1,358 @@
+//! Pure: who gets what a server says. Knows the requests in flight of every session of one conversation.
+//!
+//! A session of its own process keeps its ids; sessions that share one have their request ids and progress tokens
+//! rewritten, since each of them counts from the same numbers.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    queue::{Held, Queue, Queued, Role},
+    token::progress_token,
+};
+use crate::jsonrpc::{Kind, Message, Params, envelope::same_id, reply};
+
+/// Requests in flight at one server.
+const MOST_FLIGHTS: usize = 1024;
+/// Requests of a server, and requests whose caller has left, that are remembered.
+const REMEMBERED: usize = 256;
+
+/// A session, as its conversation knows it.
+pub(super) type Party = u64;
+
+/// What is under way.
+#[derive(Debug)]
+pub(super) struct Board {
+    /// Whether several sessions share the server.
+    shared: bool,
+    /// In the order in which they began.
+    flights: Vec<Flight>,
+    parties: Vec<(Party, Arc<Queue>)>,
+    /// Requests of the server: whom they were given to.
+    asked: VecDeque<(Bytes, Party)>,
+    /// Requests whose caller has left: whose, under which id, and how the server knows it.
+    left: VecDeque<(Party, Bytes, Bytes)>,
+    next: u64,
+    /// Why nothing is under way any more.
+    over: Option<String>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    number: u64,
+    party: Party,
+    /// As the session wrote it.
+    id: Bytes,
+    /// As the server knows it.
+    wire: Bytes,
+    /// The progress token, as the session wrote it and as the server knows it.
+    token: Option<(Bytes, Bytes)>,
+    /// Whether its stream takes more than its answer.
+    aside: bool,
+    queue: Arc<Queue>,
+}
+
+/// A request that is on its way.
+#[derive(Debug)]
+pub(super) struct Begun {
+    /// Its number, for [`Board::leave`].
+    pub(super) number: u64,
+    /// What the server is sent.
+    pub(super) message: Bytes,
+    /// Where its answer comes.
+    pub(super) queue: Arc<Queue>,
+}
+
+/// Why a request does not begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotBegun {
+    /// Another one has its id.
+    #[error("a request with this id is in flight")]
+    Duplicate,
+    /// Enough are in flight.
+    #[error("{MOST_FLIGHTS} requests are in flight at this server")]
+    TooMany,
+    /// The server has ended.
+    #[error("{0}")]
+    Over(String),
+}
+
+/// What became of a message of the server's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// It is where it belongs.
+    Done,
+    /// It is nowhere.
+    Lost(&'static str),
+    /// The server gets this answer.
+    Answer(Bytes),
+}
+
+/// Notifications that are everybody's business.
+const FOR_ALL: [&str; 4] = [
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+];
+
+impl Board {
+    /// With nothing under way.
+    pub(super) fn new(shared: bool) -> Self {
+        Self {
+            shared,
+            flights: Vec::new(),
+            parties: Vec::new(),
+            asked: VecDeque::new(),
+            left: VecDeque::new(),
+            next: 0,
+            over: None,
+        }
+    }
+
+    /// A new session, and where it gets what belongs to no request of it; none where the server has ended.
+    pub(super) fn join(&mut self) -> Option<(Party, Arc<Queue>)> {
+        if self.over.is_some() {
+            return None;
+        }
+        let (party, queue) = (self.number(), Arc::new(Queue::default()));
+        self.parties.push((party, Arc::clone(&queue)));
+        Some((party, queue))
+    }
+
+    /// A session is over: its stream ends, and what it waits for is answered with an error.
+    pub(super) fn part(&mut self, party: Party) {
+        self.parties.retain(|(other, queue)| {
+            if *other == party {
+                queue.close();
+            }
+            *other != party
+        });
+        let (gone, kept) =
+            std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.party == party);
+        self.flights = kept;
+        fail(gone, "the session ended while the request ran");
+    }
+
+    /// The server has ended: everybody is told.
+    pub(super) fn end(&mut self, why: &str) {
+        self.over.get_or_insert_with(|| why.to_owned());
+        fail(std::mem::take(&mut self.flights), why);
+        for (_, queue) in self.parties.drain(..) {
+            queue.close();
+        }
+    }
+
+    /// How many requests are in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// The streams of all sessions.
+    pub(super) fn streams(&self) -> impl Iterator<Item = &Arc<Queue>> {
+        self.parties.iter().map(|(_, queue)| queue)
+    }
+
+    /// A request of a session. `aside` says whether its caller takes more than the answer.
+    pub(super) fn begin(
+        &mut self,
+        party: Party,
+        message: &Message,
+        id: &Bytes,
+        aside: bool,
+    ) -> Result<Begun, NotBegun> {
+        if let Some(why) = &self.over {
+            return Err(NotBegun::Over(why.clone()));
+        }
+        if self.flights.iter().any(|flight| flight.party == party && same_id(&flight.id, id)) {
+            return Err(NotBegun::Duplicate);
+        }
+        if self.flights.len() >= MOST_FLIGHTS {
+            return Err(NotBegun::TooMany);
+        }
+        let number = self.number();
+        let token = progress_token(message);
+        let ours = Bytes::from(number.to_string());
+        let (wire, sent) = if self.shared {
+            (ours.clone(), renumbered(message, id, token.as_ref(), &ours))
+        } else {
+            (id.clone(), message.bytes.clone())
+        };
+        let token = token.map(|token| (token.clone(), if self.shared { ours } else { token }));
+        let queue = Arc::new(Queue::default());
+        // Copies: slices would keep the whole message for as long as the request runs.
+        let (id, wire) = (Bytes::copy_from_slice(id), Bytes::copy_from_slice(&wire));
+        let token = token.map(|(own, wire)| (Bytes::copy_from_slice(&own), Bytes::copy_from_slice(&wire)));
+        let queued = Arc::clone(&queue);
+        self.flights.push(Flight { number, party, id, wire, token, aside, queue: queued });
+        Ok(Begun { number, message: sent, queue })
+    }
+
+    /// Nobody waits for a request any more.
+    pub(super) fn leave(&mut self, number: u64) {
+        let Some(at) = self.flights.iter().position(|flight| flight.number == number) else { return };
+        let flight = self.flights.remove(at);
+        if self.left.len() >= REMEMBERED {
+            self.left.pop_front();
+        }
+        self.left.push_back((flight.party, flight.id, flight.wire));
+    }
+
+    /// A notification of a session, as the server is sent it; none where it speaks of nothing that the server knows.
+    pub(super) fn notified(&self, party: Party, message: &Message) -> Option<Bytes> {
+        let Kind::Notification { method, params } = &message.kind else { return None };
+        let cancelled = match (method.as_str(), &params.request_id) {
+            ("notifications/cancelled", Some(id)) if self.shared => id,
+            _ => return Some(message.bytes.clone()),
+        };
+        let flying = self.flights.iter().map(|flight| (flight.party, &flight.id, &flight.wire));
+        let left = self.left.iter().rev().map(|(party, id, wire)| (*party, id, wire));
+        let (_, _, wire) =
+            flying.chain(left).find(|(whose, id, _)| *whose == party && same_id(id, cancelled))?;
+        Some(swap(message, cancelled, wire))
+    }
+
+    /// Whether an answer of a session is to a request that it was given.
+    pub(super) fn answered(&mut self, party: Party, id: &[u8]) -> bool {
+        let found = self.asked.iter().position(|(asked, whom)| *whom == party && same_id(asked, id));
+        found.and_then(|at| self.asked.remove(at)).is_some()
+    }
+
+    /// The server did not get an answer to this request from anybody, and gets this one.
+    pub(super) fn unanswered(&mut self, id: &Bytes) -> Bytes {
+        self.asked.retain(|(asked, _)| asked != id);
+        reply::error(Some(id), -32603, "no client took the request", None)
+    }
+
+    /// Something that the server says.
+    pub(super) fn deliver(&mut self, message: &Message, now: Instant) -> Delivery {
+        match &message.kind {
+            Kind::Response { id } => self.answer(message, id),
+            Kind::Request { id, method, params: _ } if method.as_str() == "ping" => {
+                // It asks whether the other end of its own connection is there, and that is us.
+                Delivery::Answer(reply::result(id, b"{}"))
+            }
+            Kind::Request { id, method: _, params: _ } => self.ask(message, id, now),
+            Kind::Notification { method, params: _ } if self.shared && FOR_ALL.contains(&method.as_str()) => {
+                self.tell_all(message)
+            }
+            Kind::Notification { method: _, params } => self.tell(message, params),
+        }
+    }
+
+    /// A notification goes where its request is, or where that request went which it speaks of.
+    fn tell(&self, message: &Message, params: &Params) -> Delivery {
+        let about = |token: &Bytes| {
+            self.flights.iter().find_map(|flight| {
+                let (own, wire) = flight.token.as_ref()?;
+                same_id(wire, token).then(|| (self.stream_of(flight), own))
+            })
+        };
+        let (queue, text) = match params.progress_token.as_ref().map(|token| (token, about(token))) {
+            Some((token, Some((queue, own)))) if self.shared => (queue, swap(message, token, own)),
+            Some((_, Some((queue, _)))) => (queue, message.bytes.clone()),
+            Some((_, None)) => return Delivery::Lost("progress of nothing in flight"),
+            None => {
+                let of = params.request_id.as_ref().and_then(|id| self.asked_party(id));
+                (self.stream(of).map(|(queue, _)| queue), message.bytes.clone())
+            }
+        };
+        let Some(queue) = queue else { return Delivery::Lost("a notification for nobody in particular") };
+        match queue.push(Held { message: text, role: Role::Notification }) {
+            Queued::Kept => Delivery::Done,
+            Queued::Displaced => Delivery::Lost("an older notification, for want of a reader"),
+            Queued::Refused => Delivery::Lost("a notification, for want of a reader"),
+        }
+    }
+
+    fn answer(&mut self, message: &Message, id: &Bytes) -> Delivery {
+        let Some(at) = self.flights.iter().position(|flight| same_id(&flight.wire, id)) else {
+            return Delivery::Lost("an answer that nobody waits for");
+        };
+        let flight = self.flights.remove(at);
+        let text = if self.shared { swap(message, id, &flight.id) } else { message.bytes.clone() };
+        // An answer finds room always.
+        let _: Queued = flight.queue.push(Held { message: text, role: Role::Answer });
+        Delivery::Done
+    }
+
+    fn ask(&mut self, message: &Message, id: &Bytes, now: Instant) -> Delivery {
+        let Some((queue, party)) = self.stream(None) else { return Delivery::Answer(self.unanswered(id)) };
+        let id = Bytes::copy_from_slice(id);
+        let held = Held { message: message.bytes.clone(), role: Role::Request(id.clone(), now) };
+        if queue.push(held) == Queued::Refused || self.asked.len() >= REMEMBERED {
+            return Delivery::Answer(self.unanswered(&id));
+        }
+        self.asked.push_back((id, party));
+        Delivery::Done
+    }
+
+    fn tell_all(&self, message: &Message) -> Delivery {
+        for (_, queue) in &self.parties {
+            // A session that nobody listens for hears of the newest changes only.
+            let _: Queued = queue.push(Held { message: message.bytes.clone(), role: Role::Notification });
+        }
+        Delivery::Done
+    }
+
+    fn asked_party(&self, id: &[u8]) -> Option<Party> {
+        self.asked.iter().find(|(asked, _)| same_id(asked, id)).map(|(_, party)| *party)
+    }
+
+    /// Where something goes that names no request: to the request that began last, else to the session's own stream;
+    /// among several sessions without a request, to nobody.
+    fn stream(&self, of: Option<Party>) -> Option<(Arc<Queue>, Party)> {
+        let mut flights = self.flights.iter().rev().filter(|flight| flight.aside);
+        if let Some(last) = flights.find(|flight| of.is_none_or(|party| flight.party == party)) {
+            return Some((Arc::clone(&last.queue), last.party));
+        }
+        let party = match (of, self.parties.as_slice()) {
+            (Some(party), _) => party,
+            (None, [(only, _)]) => *only,
+            (None, _) => return None,
+        };
+        self.parties.iter().find(|(other, _)| *other == party).map(|(_, queue)| (Arc::clone(queue), party))
+    }
+
+    fn stream_of(&self, flight: &Flight) -> Option<Arc<Queue>> {
+        if flight.aside {
+            return Some(Arc::clone(&flight.queue));
+        }
+        self.parties.iter().find(|(party, _)| *party == flight.party).map(|(_, queue)| Arc::clone(queue))
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+fn fail(flights: Vec<Flight>, why: &str) {
+    for Flight { id, queue, .. } in flights {
+        let data: Option<&Value> = None;
+        let _: Queued =
+            queue.push(Held { message: reply::error(Some(&id), -32603, why, data), role: Role::Answer });
+    }
+}
+
+/// The message with a part of it replaced.
+fn swap(message: &Message, part: &Bytes, with: &Bytes) -> Bytes {
+    Bytes::from(message.replace(part, with.clone()).concat())
+}
+
+/// The request with its id, and its progress token where it has one, replaced.
+fn renumbered(message: &Message, id: &Bytes, token: Option<&Bytes>, with: &Bytes) -> Bytes {
+    let Some(token) = token else { return swap(message, id, with) };
+    let (first, second) = if id.as_ptr().addr() < token.as_ptr().addr() { (id, token) } else { (token, id) };
+    let ([before, _, _], [_, _, after]) =
+        (message.replace(first, Bytes::new()), message.replace(second, Bytes::new()));
+    let between = before.len() + first.len()..message.bytes.len() - after.len() - second.len();
+    Bytes::from([before, with.clone(), message.bytes.slice(between), with.clone(), after].concat())
+}
+
+#[cfg(test)]
+#[path = "board_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! What a server says reaches the one whom it is for, alone or among others.
+
+use super::*;
+
+fn message(text: &str) -> Message {
+    Message::parse(Bytes::copy_from_slice(text.as_bytes())).unwrap()
+}
+
+fn request(id: &str, token: Option<&str>) -> Message {
+    let meta = token.map_or_else(|| "{}".to_owned(), |token| format!(r#"{{"progressToken":{token}}}"#));
+    message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"_meta":{meta}}}}}"#))
+}
+
+fn begin(board: &mut Board, party: Party, message: &Message) -> Result<Begun, NotBegun> {
+    let Kind::Request { id, .. } = &message.kind else { panic!("a request") };
+    board.begin(party, message, &id.clone(), true)
+}
+
+fn deliver(board: &mut Board, text: &str) -> Delivery {
+    board.deliver(&message(text), Instant::now())
+}
+
+fn value(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap()
+}
+
+async fn next(queue: &Arc<Queue>) -> Value {
+    value(&queue.read().next().await.unwrap().message)
+}
+
+#[tokio::test]
+async fn a_session_of_its_own_keeps_its_ids_and_asides_go_to_the_request_that_began_last() {
+    let mut board = Board::new(false);
+    let (party, own) = board.join().unwrap();
+    let first = begin(&mut board, party, &request("0", Some("\"t\""))).unwrap();
+    assert_eq!(first.message, request("0", Some("\"t\"")).bytes);
+    assert_eq!(begin(&mut board, party, &request("0.0", None)).unwrap_err(), NotBegun::Duplicate);
+    let second = begin(&mut board, party, &request("\"0\"", None)).unwrap();
+    for text in [
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#,
+        r#"{"jsonrpc":"2.0","id":"0","result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t"}}"#,
+        r#"{"jsonrpc":"2.0","id":0,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+    ] {
+        assert_eq!(deliver(&mut board, text), Delivery::Done, "{text}");
+    }
+    assert_eq!(next(&second.queue).await["method"], "notifications/message");
+    assert_eq!(next(&second.queue).await["method"], "roots/list");
+    assert_eq!(next(&second.queue).await["id"], "0");
+    assert_eq!(next(&first.queue).await["method"], "notifications/progress");
+    assert_eq!(next(&first.queue).await["id"], 0);
+    assert_eq!(next(&own).await["method"], "notifications/tools/list_changed");
+    let late = deliver(&mut board, r#"{"jsonrpc":"2.0","id":0,"result":{}}"#);
+    assert!(matches!(late, Delivery::Lost(_)), "{late:?}");
+    assert_eq!(board.in_flight(), 0);
+}
+
+#[tokio::test]
+async fn sessions_of_one_server_with_equal_ids_and_tokens_get_each_its_own() {
+    let mut board = Board::new(true);
+    let ((one, _), (other, _)) = (board.join().unwrap(), board.join().unwrap());
+    let begun = [one, other].map(|party| begin(&mut board, party, &request("1", Some("1"))).unwrap());
+    let ids = begun.each_ref().map(|begun| value(&begun.message));
+    assert_ne!(ids[0]["id"], ids[1]["id"]);
+    // The second is answered first.
+    for at in [1, 0] {
+        let token = &ids[at]["params"]["_meta"]["progressToken"];
+        let progress = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{at}}}}}"#
+        );
+        assert_eq!(deliver(&mut board, &progress), Delivery::Done);
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"of":{at}}}}}"#, ids[at]["id"]);
+        assert_eq!(deliver(&mut board, &answer), Delivery::Done);
+    }
+    for (at, begun) in begun.iter().enumerate() {
+        let progress = next(&begun.queue).await;
+        assert_eq!(
+            (&progress["params"]["progressToken"], &progress["params"]["progress"]),
+            (&1.into(), &at.into())
+        );
+        let answer = next(&begun.queue).await;
+        assert_eq!((&answer["id"], &answer["result"]["of"]), (&1.into(), &at.into()));
+    }
+}
+
+#[test]
+fn an_id_behind_its_parameters_is_rewritten_as_well() {
+    let mut board = Board::new(true);
+    let (party, _) = board.join().unwrap();
+    let text =
+        r#"{"jsonrpc":"2.0","method":"m","params":{"_meta":{"progressToken":"a"},"id":"kept"},"id":"a"}"#;
+    let sent = value(&begin(&mut board, party, &message(text)).unwrap().message);
+    assert_eq!(sent["id"], sent["params"]["_meta"]["progressToken"]);
+    assert!(sent["id"].is_number());
+    assert_eq!(sent["params"]["id"], "kept");
+}
+
+#[test]
+fn a_session_of_a_shared_server_cancels_and_answers_only_what_is_its_own() {
+    let mut board = Board::new(true);
+    let ((one, _), (other, _)) = (board.join().unwrap(), board.join().unwrap());
+    let begun = begin(&mut board, one, &request("1", None)).unwrap();
+    let cancel = message(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    assert_eq!(board.notified(other, &cancel), None);
+    let id = value(&begun.message)["id"].clone();
+    assert_eq!(value(&board.notified(one, &cancel).unwrap())["params"]["requestId"], id);
+    let asked = r#"{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{}}"#;
+    assert_eq!(deliver(&mut board, asked), Delivery::Done);
+    assert!(!board.answered(other, b"0"));
+    assert!(board.answered(one, b"0"));
+    assert!(!board.answered(one, b"0"), "an answer counts once");
+    // A caller that left may still cancel: its request runs on.
+    board.leave(begun.number);
+    assert_eq!(value(&board.notified(one, &cancel).unwrap())["params"]["requestId"], id);
+    assert_eq!(deliver(&mut board, asked), Delivery::Answer(board.unanswered(&Bytes::from_static(b"0"))));
+}
+
+#[tokio::test]
+async fn changes_of_a_shared_server_are_told_to_all() {
+    let mut board = Board::new(true);
+    let queues = [board.join().unwrap().1, board.join().unwrap().1];
+    let text = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
+    assert_eq!(deliver(&mut board, text), Delivery::Done);
+    for queue in &queues {
+        assert_eq!(next(queue).await["method"], "notifications/resources/list_changed");
+    }
+}
+
+#[tokio::test]
+async fn everybody_hears_of_the_end() {
+    let mut board = Board::new(true);
+    let ((one, _), (other, own)) = (board.join().unwrap(), board.join().unwrap());
+    let first = begin(&mut board, one, &request("\"a\"", None)).unwrap();
+    let second = begin(&mut board, other, &request("2", None)).unwrap();
+    board.part(one);
+    assert_eq!(next(&first.queue).await["id"], "a");
+    assert_eq!(board.in_flight(), 1);
+    board.end("it broke");
+    let error = next(&second.queue).await;
+    assert_eq!((&error["id"], &error["error"]["message"]), (&2.into(), &"it broke".into()));
+    assert_eq!(own.read().next().await, None);
+    assert!(board.join().is_none());
+    assert_eq!(
+        begin(&mut board, other, &request("3", None)).unwrap_err(),
+        NotBegun::Over("it broke".to_owned())
+    );
+}
+
+#[test]
+fn a_ping_of_the_server_is_answered_by_the_other_end_of_its_connection() {
+    let mut board = Board::new(false);
+    board.join().unwrap();
+    let Delivery::Answer(pong) = deliver(&mut board, r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#) else {
+        panic!()
+    };
+    assert_eq!(value(&pong), serde_json::json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
+}

@@ -1,0 +1,164 @@
+//! The bridge's HTTP side: Streamable HTTP with sessions (2025-11-25, transports). Whoever lets others than a gateway in
+//! the same process connect checks Host and Origin before it.
+
+use std::{convert::Infallible, time::Duration};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName},
+    request::Parts,
+};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::UnsyncBoxBody};
+use tokio::time::timeout;
+
+use super::{
+    Bridge,
+    conversation::{Caller, Flight},
+    queue::{Held, Reader, Role},
+    refusal::Refusal,
+    table::Session,
+};
+use crate::jsonrpc::{Kind, Message, sse};
+
+/// `Mcp-Session-Id`.
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The largest body.
+const BODY_BYTES: usize = 16 << 20;
+/// How long a stream may be silent before a comment keeps it.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// The body of an answer.
+pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// Answers one request.
+pub(super) async fn handle<B>(bridge: &Bridge, request: Request<B>) -> Answer
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (head, body) = request.into_parts();
+    match head.method {
+        Method::POST => match Limited::new(body, BODY_BYTES).collect().await {
+            Ok(body) => post(bridge, &head, body.to_bytes()).await,
+            Err(_) => refused(&Refusal::Body, None),
+        },
+        Method::GET => match session(bridge, &head.headers) {
+            Ok((_, session)) => events(None, session.stream.read(), None),
+            Err(refusal) => refused(&refusal, None),
+        },
+        Method::DELETE => match session(bridge, &head.headers) {
+            Ok((id, _)) => {
+                bridge.end(id);
+                whole(StatusCode::OK, Bytes::new())
+            }
+            Err(refusal) => refused(&refusal, None),
+        },
+        _ => {
+            let mut answer = refused(&Refusal::Method, None);
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+            answer
+        }
+    }
+}
+
+async fn post(bridge: &Bridge, head: &Parts, body: Bytes) -> Answer {
+    let message = match Message::parse(body) {
+        Ok(message) => message,
+        Err(invalid) => return refused(&invalid.into(), None),
+    };
+    let id = match &message.kind {
+        Kind::Request { id, .. } => Some(id.clone()),
+        Kind::Notification { .. } | Kind::Response { .. } => None,
+    };
+    match answer(bridge, head, &message).await {
+        Ok(answer) => answer,
+        Err(refusal) => refused(&refusal, id.as_deref()),
+    }
+}
+
+async fn answer(bridge: &Bridge, head: &Parts, message: &Message) -> Result<Answer, Refusal> {
+    if let Kind::Request { id, method, params: _ } = &message.kind
+        && method.as_str() == "initialize"
+    {
+        if head.headers.contains_key(SESSION_ID) {
+            return Err(Refusal::SessionOnInitialize);
+        }
+        let (session, text) = bridge.initialize(head, message, id).await?;
+        let mut answer = json(text);
+        let session = HeaderValue::from_str(&session).map_err(|_| Refusal::Random)?;
+        answer.headers_mut().insert(SESSION_ID, session);
+        return Ok(answer);
+    }
+    let (_, session) = session(bridge, &head.headers)?;
+    let Session { conversation, party, stream: _ } = &*session;
+    let caller = Caller { party: *party, headers: &head.headers };
+    match &message.kind {
+        Kind::Request { id, .. } => {
+            let (reader, flight) = conversation.ask(caller, message, id, true).await?;
+            Ok(match reader.next().await {
+                Some(Held { message, role: Role::Answer }) => json(message),
+                first => events(first, reader, Some(flight)),
+            })
+        }
+        Kind::Notification { method, .. } if method.as_str() == "notifications/initialized" => {
+            conversation.initialized(caller, message).await.map(|()| accepted())
+        }
+        Kind::Notification { .. } => conversation.tell(caller, message).await.map(|()| accepted()),
+        Kind::Response { id } => conversation.respond(caller, message, id).await.map(|()| accepted()),
+    }
+}
+
+fn session<'a>(
+    bridge: &Bridge,
+    headers: &'a HeaderMap,
+) -> Result<(&'a str, std::sync::Arc<Session>), Refusal> {
+    let id = headers.get(SESSION_ID).ok_or(Refusal::MissingSession)?;
+    let id = id.to_str().map_err(|_| Refusal::UnknownSession)?;
+    Ok((id, bridge.session(id).ok_or(Refusal::UnknownSession)?))
+}
+
+/// An event stream: `first`, then what the reader gives, until its end. `flight` is over with it.
+fn events(first: Option<Held>, reader: Reader, flight: Option<Flight>) -> Answer {
+    let chunks = stream::unfold((first, reader, flight), |(first, reader, flight)| async move {
+        let held = match first {
+            Some(held) => Ok(Some(held)),
+            None => timeout(SILENCE, reader.next()).await,
+        };
+        let chunk = match held {
+            Ok(held) => sse::message(&held?.message),
+            Err(_) => sse::KEEP_ALIVE,
+        };
+        Some((Ok(Frame::data(chunk)), (None, reader, flight)))
+    });
+    let mut answer = Response::new(StreamBody::new(chunks).boxed_unsync());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer
+}
+
+fn json(text: Bytes) -> Answer {
+    let mut answer = whole(StatusCode::OK, text);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn accepted() -> Answer {
+    whole(StatusCode::ACCEPTED, Bytes::new())
+}
+
+fn refused(refusal: &Refusal, id: Option<&[u8]>) -> Answer {
+    let mut answer = json(refusal.body(id));
+    *answer.status_mut() = refusal.status();
+    answer
+}
+
+fn whole(status: StatusCode, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body).boxed_unsync());
+    *answer.status_mut() = status;
+    answer
+}
