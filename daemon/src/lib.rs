@@ -8,6 +8,7 @@ pub mod config;
 pub mod edge;
 pub mod fault;
 pub mod gateway;
+pub mod glob;
 pub mod jsonrpc;
 pub mod listener;
 pub mod mcp;
