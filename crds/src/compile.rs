@@ -4,15 +4,17 @@
 mod accept;
 mod address;
 mod attach;
+mod auth;
 
 use std::ops::RangeInclusive;
 
 use kube::ResourceExt;
 
 pub use accept::{accept_agent, accept_gateway, accept_target};
+pub use address::{Wrong, check as requests_may_go_to};
 
 use crate::config::{
-    AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, StoreConfig, Streaming,
+    DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, StoreConfig, Streaming,
 };
 use crate::gateway::{ToolNames, ToolNaming};
 use crate::serving::Endpoint;
@@ -25,11 +27,13 @@ pub struct Platform {
     pub session_timeout_seconds: RangeInclusive<i32>,
     /// Whether targets may be on this machine, in plain HTTP: `moored serve`.
     pub allow_loopback: bool,
+    /// Whether there is a cluster, whose keys verify the tokens of ServiceAccounts.
+    pub has_cluster: bool,
 }
 
 impl Default for Platform {
     fn default() -> Self {
-        Self { session_timeout_seconds: 900..=28_800, allow_loopback: false }
+        Self { session_timeout_seconds: 900..=28_800, allow_loopback: false, has_cluster: true }
     }
 }
 
@@ -80,11 +84,12 @@ pub fn compile(
         namespace: gateway.namespace().unwrap_or_default(),
         uid: gateway.uid().unwrap_or_default(),
         path: spec.expose.path.clone(),
-        auth: AuthConfig::default(),
-        access: Vec::new(),
+        auth: auth::auth(gateway),
+        access: auth::access(&spec.access),
         store: StoreConfig::Memory,
         session: SessionConfig {
             timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
+            end_before: spec.session.end_before.as_ref().map(|time| time.0.as_millisecond()),
             ..SessionConfig::default()
         },
         streaming: Streaming::Enabled,

@@ -3,15 +3,21 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use http::HeaderMap;
 use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
 
 use crate::{
+    auth::{Caller, Cluster},
     catalog::{Catalog, View},
     config::{secrets::Secrets, snapshot::Snapshot},
+    fault::Fault,
     metrics::{GatewayMetrics, Metrics},
     receive::Budget,
-    session::{record::Principal, table::Sessions},
+    session::{
+        revoked::{Revoked, denies},
+        table::Sessions,
+    },
     store::{Store, memory::Memory},
     target::connect::Connector,
     version::{LATEST, Version},
@@ -32,6 +38,8 @@ pub struct Shared {
     pub budget: Budget,
     /// What a gateway's sessions may take, where they are kept in memory only.
     pub store_bytes: usize,
+    /// The API server, whose keys verify ServiceAccounts' tokens; none without a cluster.
+    pub cluster: Option<Cluster>,
 }
 
 /// A gateway.
@@ -60,9 +68,8 @@ impl Gateway {
     pub fn start_with(config: GatewayConfig, shared: Shared, store: Store) -> Arc<Self> {
         let metrics = Arc::new(shared.metrics.gateway(&config.name));
         let sessions = Sessions::start(store, shared.clock, &shared.tasks, Arc::clone(&metrics));
-        let snapshot =
-            Arc::new(Snapshot::new(config, Secrets::default(), None, &shared.connector, &shared.metrics));
-        sessions.configure(&snapshot.targets);
+        let snapshot = Arc::new(Snapshot::new(config, Secrets::default(), None, &shared));
+        sessions.configure(&snapshot.targets, revoked(&snapshot));
         let catalog = Catalog::new(&shared.tasks, &snapshot);
         let snapshot = ArcSwap::new(snapshot);
         let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
@@ -74,15 +81,10 @@ impl Gateway {
     /// Takes a new configuration: new requests see it, sessions go on.
     pub fn configure(&self, config: GatewayConfig) {
         let older = self.snapshot();
-        let snapshot = Arc::new(Snapshot::new(
-            config,
-            older.secrets.clone(),
-            Some(&older),
-            &self.shared.connector,
-            &self.shared.metrics,
-        ));
+        let secrets = older.secrets.clone();
+        let snapshot = Arc::new(Snapshot::new(config, secrets, Some(&older), &self.shared));
         self.snapshot.store(Arc::clone(&snapshot));
-        self.sessions.configure(&snapshot.targets);
+        self.sessions.configure(&snapshot.targets, revoked(&snapshot));
         self.catalog.configure(&snapshot);
         for gone in
             older.targets.iter().filter(|old| snapshot.targets.iter().all(|new| new.alias() != old.alias()))
@@ -102,7 +104,19 @@ impl Gateway {
     }
 
     /// Who is calling.
-    pub fn authenticate(&self, _snapshot: &Snapshot) -> Principal {
-        Principal::Anonymous
+    ///
+    /// # Errors
+    /// As [`crate::auth::Authenticator::authenticate`]; [`Fault::CallerDenied`], where the configuration denies the caller.
+    pub async fn authenticate(&self, snapshot: &Snapshot, headers: &HeaderMap) -> Result<Caller, Fault> {
+        let caller = snapshot.auth.authenticate(headers, self.shared.clock.now()).await?;
+        if denies(&snapshot.config.auth.denied, &caller.principal, caller.claims.text("iss")) {
+            return Err(Fault::CallerDenied);
+        }
+        Ok(caller)
     }
+}
+
+/// Which sessions a configuration ends.
+fn revoked(snapshot: &Snapshot) -> Revoked {
+    Revoked::of(&snapshot.config, snapshot.auth.cluster_issuer())
 }

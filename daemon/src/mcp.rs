@@ -1,6 +1,6 @@
 //! The MCP endpoint, one HTTP verb a file; what is refused is refused here, before any stream is opened.
 //!
-//! `receive → parse envelope → authenticate → find session → route → forward → relay`
+//! `receive → parse envelope → authenticate → find session → route → authorise → forward → relay`
 
 mod call;
 mod cors;
@@ -8,6 +8,7 @@ mod delete;
 mod get;
 mod initialize;
 mod list;
+mod metadata;
 mod post;
 
 use std::sync::Arc;
@@ -15,13 +16,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, RETRY_AFTER},
+    header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE},
     request::Parts,
 };
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
+pub use self::metadata::metadata;
+
 use crate::{
+    access::Access,
+    auth::{Caller, resource},
     body::{Account, Answer, method_label},
     config::snapshot::Snapshot,
     edge,
@@ -41,6 +46,8 @@ struct Context<'r> {
     snapshot: Arc<Snapshot>,
     head: &'r Parts,
     account: Account,
+    /// Who calls; none before that is known.
+    caller: Option<Caller>,
     /// The id that a refusal must carry.
     id: Option<Bytes>,
 }
@@ -48,23 +55,19 @@ struct Context<'r> {
 /// Answers one request to a gateway's endpoint.
 pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Response<Answer> {
     let (head, body) = request.into_parts();
-    let account = Account {
-        metrics: Arc::clone(&gateway.metrics),
-        started: Instant::now(),
-        method: method_label(head.method.as_str()),
-        session: None,
-        target: None,
-        status: None,
-        fault: None,
-        sent: 0,
-    };
-    let mut context = Context { gateway, snapshot: gateway.snapshot(), head: &head, account, id: None };
+    let account = account(gateway, &head);
+    let snapshot = gateway.snapshot();
+    let mut context = Context { gateway, snapshot, head: &head, account, caller: None, id: None };
     let outcome = verb(&mut context, body).await;
     let Context { mut account, snapshot, id, .. } = context;
     let mut response = match outcome {
         Ok(response) => response,
         Err(fault) => {
-            let response = refuse(&fault, id.as_deref());
+            let mut response = refuse(&fault, id.as_deref());
+            let url = resource::external_url(&snapshot.config, &head, head.uri.path());
+            if let Some(challenge) = resource::challenge(&fault, &snapshot.config.auth, url.as_deref()) {
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            }
             account.fault = Some(fault);
             response
         }
@@ -76,31 +79,69 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>) -> Respo
     response.map(|body| body.accounted(account))
 }
 
+/// An account of a request of which nothing is known but its head.
+fn account(gateway: &Arc<Gateway>, head: &Parts) -> Account {
+    Account {
+        metrics: Arc::clone(&gateway.metrics),
+        started: Instant::now(),
+        method: method_label(head.method.as_str()),
+        session: None,
+        target: None,
+        status: None,
+        fault: None,
+        sent: 0,
+    }
+}
+
 async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
     let Parts { method, uri, headers, .. } = context.head;
     edge::check_host(&context.snapshot.config, uri, headers)?;
     let origin = edge::check_origin(&context.snapshot.config, headers)?;
+    // Before anything is said of sessions. A browser sends no credentials with a preflight (case 021).
+    if matches!(*method, Method::POST | Method::GET | Method::DELETE) {
+        match context.gateway.authenticate(&context.snapshot, headers).await {
+            Ok(caller) => context.caller = Some(caller),
+            Err(fault) => {
+                if *method == Method::POST {
+                    context.id = post::id_for_refusal(context, body).await;
+                }
+                return Err(fault);
+            }
+        }
+    }
     match *method {
         Method::POST => post::post(context, body).await,
         Method::GET => get::get(context).await,
         Method::DELETE => delete::delete(context).await,
-        // Without credentials: a browser sends none with a preflight (case 021).
         Method::OPTIONS => Ok(cors::preflight(origin)),
         _ => Ok(method_not_allowed()),
     }
 }
 
 impl Context<'_> {
+    /// Who calls.
+    ///
+    /// # Errors
+    /// [`Fault::MissingToken`], where nobody was asked for: nothing goes on without an answer.
+    fn caller(&self) -> Result<&Caller, Fault> {
+        self.caller.as_ref().ok_or(Fault::MissingToken)
+    }
+
+    /// What the caller sees and may call.
+    fn access(&self) -> Result<Access<'_>, Fault> {
+        Ok(Access::of(&self.snapshot.config.access, self.caller()?))
+    }
+
     /// Finds the session that the request names, and holds it to the version that it says it speaks.
     async fn session(&mut self) -> Result<Arc<Session>, Fault> {
-        let principal = self.gateway.authenticate(&self.snapshot);
         let header = self.head.headers.get_all(SESSION_ID).iter().next().is_some();
         let id = if header {
             Some(edge::single(&self.head.headers, &SESSION_ID).unwrap_or_default())
         } else {
             None
         };
-        let session = self.gateway.sessions.find(id, &principal).await?;
+        let principal = &self.caller()?.principal;
+        let session = self.gateway.sessions.find(id, principal).await?;
         self.account.session = Some(session.key);
         check_version(&self.head.headers)?;
         Ok(session)

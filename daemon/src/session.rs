@@ -5,6 +5,7 @@ pub mod end;
 pub mod id;
 pub mod reaper;
 pub mod record;
+pub mod revoked;
 pub mod state;
 pub mod table;
 pub mod targets;

@@ -53,6 +53,7 @@ pub(crate) fn shared() -> crate::gateway::Shared {
         connector: crate::target::connect::Connector::new(rules).unwrap(),
         budget: crate::receive::Budget::new(1 << 20),
         store_bytes: 1 << 20,
+        cluster: None,
     }
 }
 

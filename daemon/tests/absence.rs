@@ -79,6 +79,7 @@ fn gateway() -> Arc<Gateway> {
         connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
         budget: Budget::new(1 << 20),
         store_bytes: 1 << 20,
+        cluster: None,
     };
     Gateway::start(support::config(), shared)
 }

@@ -66,6 +66,7 @@ impl Run {
             platform: Platform {
                 session_timeout_seconds: self.session_timeout_min..=self.session_timeout_max,
                 allow_loopback: false,
+                has_cluster: true,
             },
         }
     }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 
 use super::listing::Listing;
-use crate::route::{LONGEST_NAME, Router};
+use crate::{
+    access::Access,
+    route::{LONGEST_NAME, Router},
+};
 
 /// A page ends behind this many tools. High, since many clients never ask for a second page.
 const PAGE_TOOLS: usize = 1000;
@@ -99,6 +102,24 @@ impl Pages {
 }
 
 impl Merged {
+    /// The same list without the tools that a caller may not see. Names stay with the targets that have them in the
+    /// whole list: what is hidden from somebody does not change what a name means.
+    #[must_use]
+    pub fn visible(&self, router: &Router, access: &Access<'_>) -> Self {
+        let mut pages = Pages::default();
+        for (position, listing) in self.listings.iter().enumerate() {
+            for tool in listing.tools().iter().flat_map(|tools| tools.iter()) {
+                let exposed = router.expose(listing.alias(), &tool.name);
+                if self.target_of(&exposed) == Some(position)
+                    && access.allows_tool(listing.alias(), &tool.name)
+                {
+                    pages.push(|out| tool.write_as(&exposed, out));
+                }
+            }
+        }
+        Self { pages: pages.finish(), ..Self::default() }
+    }
+
     /// Whether clients see the same list.
     pub fn same_list(&self, other: &Self) -> bool {
         self.pages == other.pages
@@ -144,11 +165,12 @@ impl Merged {
 mod tests {
     use super::*;
     use crate::{
+        auth::Caller,
         catalog::tools::Tool,
         testing::{router, target},
         version::LATEST,
     };
-    use mooring_crds::config::Naming;
+    use mooring_crds::config::{AccessRule, Naming};
 
     fn listing(alias: &str, names: &[String]) -> Arc<Listing> {
         let tools = names.iter().map(|name| Tool::read(format!(r#"{{"name":"{name}"}}"#).into()).unwrap());
@@ -198,6 +220,23 @@ mod tests {
         assert_eq!(merged.target_of("echo"), Some(0));
         assert_eq!(names(&merged.page(None, 0).unwrap()).0, ["echo"]);
         assert_eq!(merged.reports[1].collisions, ["echo"]);
+    }
+
+    #[test]
+    fn what_a_caller_may_not_see_is_left_out_and_names_mean_the_same_for_all() {
+        let plain = Router::new(Naming::Plain, ["old", "new"]);
+        let (echo, both) = (["echo".to_owned()], ["echo".to_owned(), "get".to_owned()]);
+        let merged = merge(&plain, &[listing("old", &echo), listing("new", &both)]);
+        let rule = AccessRule { targets: vec!["new".to_owned()], ..AccessRule::default() };
+        let (rules, nobody) = ([rule], Caller::anonymous());
+        let visible = merged.visible(&plain, &Access::of(&rules, &nobody));
+        assert_eq!(
+            names(&visible.page(None, 0).unwrap()).0,
+            ["get"],
+            "echo is old's, also for who does not see old"
+        );
+        let all = merged.visible(&plain, &Access::of(&[], &nobody));
+        assert!(all.same_list(&merged));
     }
 
     #[test]

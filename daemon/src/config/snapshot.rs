@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use mooring_crds::config::GatewayConfig;
 
-use crate::{
-    config::secrets::Secrets,
-    metrics::Metrics,
-    route::Router,
-    target::{Target, connect::Connector},
-};
+use crate::{auth::Authenticator, config::secrets::Secrets, gateway::Shared, route::Router, target::Target};
 
 /// A configuration with the targets that it names.
 #[derive(Debug)]
@@ -22,6 +17,8 @@ pub struct Snapshot {
     pub targets: Vec<Arc<Target>>,
     /// How names are read.
     pub router: Router,
+    /// How it is told who calls.
+    pub auth: Authenticator,
 }
 
 impl Snapshot {
@@ -29,13 +26,9 @@ impl Snapshot {
     /// with its connections.
     ///
     /// A target whose URL cannot be used is left out, and said in the log: the others are served.
-    pub fn new(
-        config: GatewayConfig,
-        secrets: Secrets,
-        older: Option<&Self>,
-        connector: &Connector,
-        metrics: &Metrics,
-    ) -> Self {
+    pub fn new(config: GatewayConfig, secrets: Secrets, older: Option<&Self>, shared: &Shared) -> Self {
+        let Shared { connector, metrics, .. } = shared;
+        let auth = Authenticator::new(&config.auth, &secrets, older.map(|older| &older.auth), shared);
         let mut targets = Vec::with_capacity(config.targets.len());
         for wanted in &config.targets {
             let kept = older.and_then(|older| older.targets.iter().find(|target| target.config == *wanted));
@@ -49,6 +42,6 @@ impl Snapshot {
             }
         }
         let router = Router::new(config.naming.clone(), targets.iter().map(|target| target.alias()));
-        Self { config, secrets, targets, router }
+        Self { config, secrets, targets, router, auth }
     }
 }

@@ -31,9 +31,14 @@ pub(super) async fn tool(
     let raw = params.name.as_ref().ok_or_else(nameless)?;
     let exposed = text(raw).map_err(|_| nameless())?;
     let (target, own) = route(context, session, &exposed).await?;
+    // Exactly what is said of a tool that does not exist.
+    if !context.access()?.allows_tool(target.alias(), &own) {
+        return Err(unknown(&exposed));
+    }
     context.account.target = Some(target.alias().to_owned());
 
-    let of = Arc::new(OnBehalf::default());
+    let token = context.caller()?.token.clone();
+    let of = Arc::new(OnBehalf { token, ..OnBehalf::default() });
     let mut call = Call::begin(session, id, &target)?;
     let sessions = Arc::clone(&context.gateway.sessions);
     let open = tokio::select! {
@@ -62,13 +67,17 @@ pub(super) async fn tool(
     relay(forward, Request { body, share }, accepts).await
 }
 
+fn unknown(exposed: &str) -> Fault {
+    Fault::InvalidParams(format!("Unknown tool: {exposed}"))
+}
+
 /// The target of an exposed name, and the tool's own name there.
 async fn route<'n>(
     context: &Context<'_>,
     session: &Session,
     exposed: &'n str,
 ) -> Result<(Arc<Target>, Cow<'n, str>), Fault> {
-    let unknown = || Fault::InvalidParams(format!("Unknown tool: {exposed}"));
+    let unknown = || unknown(exposed);
     match context.snapshot.router.route(exposed) {
         Route::Target(at, own) => {
             let target = context.snapshot.targets.get(at).ok_or_else(unknown)?;

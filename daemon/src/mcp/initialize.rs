@@ -34,7 +34,7 @@ pub(super) async fn initialize(
     let config = &context.snapshot.config;
     let view = context.gateway.view(version);
     let opening = Opening {
-        principal: context.gateway.authenticate(&context.snapshot),
+        principal: context.caller()?.principal.clone(),
         version,
         client_info,
         capabilities,

@@ -31,7 +31,14 @@ pub(super) async fn tools(
     // The generation is read before the list: a change between the two is told once too often, never too seldom.
     let generation = view.generation();
     let merged = view.merged();
-    let page = merged.page(cursor.as_deref(), generation).ok_or_else(bad)?;
+    let access = context.access()?;
+    let page = if access.is_unlimited() {
+        merged.page(cursor.as_deref(), generation)
+    } else {
+        // The same list without what this caller may not see, made for it alone.
+        merged.visible(&context.snapshot.router, &access).page(cursor.as_deref(), generation)
+    };
+    let page = page.ok_or_else(bad)?;
     session.seen.fetch_max(generation, Ordering::Relaxed);
     Ok(json_response(Answer::whole(reply::result(id, &page))))
 }

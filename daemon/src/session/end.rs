@@ -69,6 +69,19 @@ impl Sessions {
             .await;
     }
 
+    /// Ends those that the configuration of now revokes, each in a task of its own.
+    pub(super) fn end_revoked(self: &Arc<Self>) {
+        for session in self.all().into_iter().filter(|session| self.revokes(session)) {
+            self.revoke(session);
+        }
+    }
+
+    /// Ends one session that the configuration revokes.
+    pub(super) fn revoke(self: &Arc<Self>, session: Arc<Session>) {
+        let sessions = Arc::clone(self);
+        self.tasks.spawn(async move { sessions.end_or_log(&session, EndReason::Administrator).await });
+    }
+
     /// As [`Self::end`], where nobody waits for the result.
     pub(super) async fn end_or_log(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) {
         if let Err(fault) = self.end(session, reason).await {
@@ -101,9 +114,11 @@ impl Sessions {
     async fn carry_out(&self, session: &Session, reason: EndReason) -> Result<(), Fault> {
         let removed = match reason {
             EndReason::Removed => Ok(false),
-            EndReason::Deleted | EndReason::Expired | EndReason::TargetsLost | EndReason::GatewayDeleted => {
-                self.store.delete(session.key).await
-            }
+            EndReason::Deleted
+            | EndReason::Expired
+            | EndReason::TargetsLost
+            | EndReason::GatewayDeleted
+            | EndReason::Administrator => self.store.delete(session.key).await,
         };
         let (ours, still_stored) = match removed {
             Ok(ours) => (ours, false),

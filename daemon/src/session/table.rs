@@ -12,6 +12,7 @@ use super::{
     id::{Key, KeyHasher, SessionId},
     reaper::{self, Command},
     record::{Principal, Record},
+    revoked::Revoked,
 };
 use crate::{
     capabilities::ClientCapabilities,
@@ -35,6 +36,8 @@ pub struct Sessions {
     pub(super) metrics: Arc<GatewayMetrics>,
     /// The targets of the current configuration: whom a record's ties lead to.
     pub(super) targets: ArcSwap<Vec<Arc<Target>>>,
+    /// Which sessions the current configuration ends.
+    pub(super) revoked: ArcSwap<Revoked>,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -67,6 +70,7 @@ impl Sessions {
             tasks: tasks.clone(),
             metrics,
             targets: ArcSwap::default(),
+            revoked: ArcSwap::default(),
             reaper,
         });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
@@ -74,9 +78,12 @@ impl Sessions {
         sessions
     }
 
-    /// Takes the targets of a new configuration.
-    pub fn configure(&self, targets: &[Arc<Target>]) {
+    /// Takes the targets of a new configuration, and ends the sessions that it revokes.
+    pub fn configure(self: &Arc<Self>, targets: &[Arc<Target>], revoked: Revoked) {
         self.targets.store(Arc::new(targets.to_vec()));
+        // Before the sweep: a session that is entered meanwhile is judged by whoever enters it.
+        self.revoked.store(Arc::new(revoked));
+        self.end_revoked();
     }
 
     /// The time, as sessions count it.
@@ -97,8 +104,9 @@ impl Sessions {
     /// Stores a new session and only then tells its id.
     ///
     /// # Errors
-    /// [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then.
-    pub async fn create(&self, opening: Opening) -> Result<SessionId, Fault> {
+    /// [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then. [`Fault::CallerDenied`], where its
+    /// owner was denied while it began: it ends at once.
+    pub async fn create(self: &Arc<Self>, opening: Opening) -> Result<SessionId, Fault> {
         let Opening { principal, version, client_info, capabilities, timeout, seen } = opening;
         let id = SessionId::mint().map_err(|_| Fault::StoreAway)?;
         let (key, now) = (id.key(), self.now());
@@ -115,10 +123,14 @@ impl Sessions {
         match self.store.compare_and_set(key, None, Arc::clone(&record)).await? {
             Written::Stored(revision) => {
                 let session = Session::new(key, Stored { record, revision }, now, seen);
-                self.hold(Arc::new(session));
+                let session = self.hold(Arc::new(session));
                 self.metrics.session_started();
                 tracing::info!(target: "audit", gateway = self.metrics.gateway(), session = %key, event = "session started");
                 self.rearm(key).await;
+                if self.revokes(&session) {
+                    self.revoke(session);
+                    return Err(Fault::CallerDenied);
+                }
                 Ok(id)
             }
             // 128 random bits that are taken: the store, or the randomness, is broken.
@@ -128,35 +140,51 @@ impl Sessions {
 
     /// Finds the session that `header` names, for `principal`.
     ///
-    /// Missing is 400; unknown, expired, ended and somebody else's are one and the same 404; a store that cannot be
-    /// asked is 503.
+    /// Missing is 400; unknown, expired, ended and somebody else's are one and the same 404, and somebody else's takes
+    /// the same steps as unknown. A store that cannot be asked is 503.
     ///
     /// # Errors
     /// [`Fault::MissingSession`], [`Fault::UnknownSession`], [`Fault::StoreAway`].
-    pub async fn find(&self, header: Option<&str>, principal: &Principal) -> Result<Arc<Session>, Fault> {
+    pub async fn find(
+        self: &Arc<Self>,
+        header: Option<&str>,
+        principal: &Principal,
+    ) -> Result<Arc<Session>, Fault> {
         let header = header.ok_or(Fault::MissingSession)?;
         let key = SessionId::parse(header).ok_or(Fault::UnknownSession)?.key();
         let now = self.now();
-        let held = self.table.get(&key).map(|entry| Arc::clone(entry.value()));
-        let session = match held {
-            Some(session) => session,
-            None => self.read_through(key, now).await?,
+        // One that is somebody else's is nobody's here, so that the store is asked as for an id that never was.
+        let session = match self.held(key).filter(|session| session.principal == *principal) {
+            // It may have ended while its record could not be removed, and is not read through again then.
+            Some(session) if session.alive(now) && !self.revokes(&session) => session,
+            Some(_) => return Err(Fault::UnknownSession),
+            None => self.read_through(key, principal, now).await?,
         };
-        if session.principal != *principal || !session.alive(now) {
-            return Err(Fault::UnknownSession);
-        }
         session.touch(now);
         Ok(session)
     }
 
-    async fn read_through(&self, key: Key, now: Timestamp) -> Result<Arc<Session>, Fault> {
-        let stored = self.store.get(key).await?.ok_or(Fault::UnknownSession)?;
-        if stored.record.expired(now) {
+    /// Asks the store for a session that `principal` has not here. Whoever it is not for changes nothing by asking.
+    async fn read_through(
+        self: &Arc<Self>,
+        key: Key,
+        principal: &Principal,
+        now: Timestamp,
+    ) -> Result<Arc<Session>, Fault> {
+        let theirs = |stored: &Stored| stored.record.principal == *principal && !stored.record.expired(now);
+        let stored = self.store.get(key).await?.filter(theirs).ok_or(Fault::UnknownSession)?;
+        let session = self.hold(Arc::new(Session::new(key, stored, now, 0)));
+        if self.revokes(&session) {
+            self.revoke(session);
             return Err(Fault::UnknownSession);
         }
-        let session = self.hold(Arc::new(Session::new(key, stored, now, 0)));
         self.rearm(key).await;
         Ok(session)
+    }
+
+    /// Whether the configuration of now ends this session.
+    pub(super) fn revokes(&self, session: &Session) -> bool {
+        self.revoked.load().covers(&session.stored().record, self.now())
     }
 
     /// Enters a session; of two that race, the first is the one.

@@ -17,6 +17,7 @@ use hyper_util::{
     },
     rt::{TokioExecutor, TokioTimer},
 };
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tower_service::Service;
 
 use super::{
@@ -41,6 +42,11 @@ pub struct Connector {
     rules: Arc<Rules>,
 }
 
+/// A bundle of certificate authorities that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no certificate authority can be read")]
+pub struct BadAuthorities;
+
 /// An address that requests may not go to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is {1}")]
@@ -59,6 +65,31 @@ impl Connector {
             .with_root_certificates(roots)
             .with_no_client_auth();
         Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules) })
+    }
+
+    /// As this one, but trusting the authorities of `pem` and no other.
+    ///
+    /// # Errors
+    /// [`BadAuthorities`], where there is none in it that can be read.
+    pub fn trusting(&self, pem: &[u8]) -> Result<Self, BadAuthorities> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            roots.add(certificate.map_err(|_| BadAuthorities)?).map_err(|_| BadAuthorities)?;
+        }
+        if roots.is_empty() {
+            return Err(BadAuthorities);
+        }
+        let tls = rustls::ClientConfig::builder_with_provider(Arc::clone(self.tls.crypto_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|_| BadAuthorities)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls), rules: Arc::clone(&self.rules) })
+    }
+
+    /// Whether requests may go to this machine.
+    pub fn allows_loopback(&self) -> bool {
+        self.rules.loopback
     }
 
     /// Judges an address that a URL names literally: no resolver sees it.

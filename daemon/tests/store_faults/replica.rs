@@ -115,6 +115,7 @@ impl Replica {
             connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
             budget: Budget::new(1 << 26),
             store_bytes: 1 << 20,
+            cluster: None,
         };
         let gateway = Gateway::start_with(config, shared, Store::new(store.clone()));
         let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
