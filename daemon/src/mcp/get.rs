@@ -14,9 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Context;
 use crate::{
+    access::Access,
+    auth::Caller,
     body::Answer,
+    catalog::{View, merge::Merged},
     edge,
     fault::Fault,
+    gateway::Gateway,
     jsonrpc::{reply, sse},
     relay::{SILENCE, event_response},
     session::Session,
@@ -34,13 +38,54 @@ struct Changes {
     /// notification that was written may never have been read.
     told: u64,
     begun: bool,
+    /// Where the caller may not see everything.
+    limited: Option<Limited>,
+}
+
+/// What a caller that may not see everything sees of the list. A change of the rest is none to it (case 032).
+struct Limited {
+    gateway: Arc<Gateway>,
+    view: Arc<View>,
+    caller: Caller,
+    /// The list when the client was last told, or had seen it; none where it has not seen the newest.
+    shown: Option<Merged>,
+}
+
+impl Limited {
+    fn of(context: &Context<'_>, session: &Session, view: &Arc<View>) -> Result<Option<Self>, Fault> {
+        if context.access()?.is_unlimited() {
+            return Ok(None);
+        }
+        let (gateway, caller) = (Arc::clone(context.gateway), context.caller()?.clone());
+        let mut limited = Self { gateway, view: Arc::clone(view), caller, shown: None };
+        if session.seen.load(Ordering::Relaxed) == view.generation() {
+            limited.shown = Some(limited.visible());
+        }
+        Ok(Some(limited))
+    }
+
+    fn visible(&self) -> Merged {
+        let snapshot = self.gateway.snapshot();
+        let access = Access::of(&snapshot.config.access, &self.caller);
+        self.view.merged().visible(&snapshot.router, &access)
+    }
+
+    /// Whether the caller would see another list than before.
+    fn changed(&mut self) -> bool {
+        let visible = self.visible();
+        let same = self.shown.as_ref().is_some_and(|shown| shown.same_list(&visible));
+        self.shown = Some(visible);
+        !same
+    }
 }
 
 pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
     edge::check_accept(&context.head.method, &context.head.headers)?;
     let session = context.session().await?;
+    let view = context.gateway.view(session.version);
     let changes = Changes {
-        generations: context.gateway.view(session.version).generations(),
+        limited: Limited::of(context, &session, &view)?,
+        generations: view.generations(),
         over: session.take_stream(),
         session,
         tasks: context.gateway.shared.tasks.clone(),
@@ -62,23 +107,28 @@ impl Changes {
             return Some(sse::KEEP_ALIVE);
         }
         let session = Arc::clone(&self.session);
-        let known = || self.told.max(session.seen.load(Ordering::Relaxed));
-        let news = self.generations.wait_for(|generation| *generation > known());
-        let news = tokio::select! {
-            biased;
-            () = self.over.cancelled() => return None,
-            // A client whose stream ends opens it again, at another replica.
-            () = self.tasks.drain.cancelled() => return None,
-            news = timeout(SILENCE, news) => news,
-        };
-        match news {
-            Ok(Ok(generation)) => {
-                self.told = *generation;
-                Some(sse::message(&reply::notification("notifications/tools/list_changed")))
-            }
-            // The gateway is gone.
-            Ok(Err(_)) => None,
-            Err(_) => Some(sse::KEEP_ALIVE),
+        loop {
+            let known = || self.told.max(session.seen.load(Ordering::Relaxed));
+            let news = self.generations.wait_for(|generation| *generation > known());
+            let news = tokio::select! {
+                biased;
+                () = self.over.cancelled() => return None,
+                // A client whose stream ends opens it again, at another replica.
+                () = self.tasks.drain.cancelled() => return None,
+                news = timeout(SILENCE, news) => news.map(|news| news.map(|generation| *generation)),
+            };
+            return match news {
+                Ok(Ok(generation)) => {
+                    self.told = generation;
+                    if self.limited.as_mut().is_some_and(|limited| !limited.changed()) {
+                        continue;
+                    }
+                    Some(sse::message(&reply::notification("notifications/tools/list_changed")))
+                }
+                // The gateway is gone.
+                Ok(Err(_)) => None,
+                Err(_) => Some(sse::KEEP_ALIVE),
+            };
         }
     }
 }
