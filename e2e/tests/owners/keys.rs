@@ -47,3 +47,21 @@ async fn a_new_key_verifies_a_removed_one_stops_and_a_provider_that_is_away_take
     assert_eq!(initialize(&old).await?, StatusCode::UNAUTHORIZED);
     Ok(())
 }
+
+// OpenID Connect Discovery 1.0 §4.3.
+#[tokio::test]
+async fn a_provider_that_describes_somebody_else_gives_no_keys() -> Outcome {
+    let mut provider = IdentityProvider::start().await?;
+    let (own, other) = (provider.issuer(), provider.issuer().replace("127.0.0.1", "localhost"));
+    let moored = Moored::serve(gateway(&provider, "", "").replace(&own, &other)).await?;
+    let mut claims = of("alice");
+    claims["iss"] = json!(other);
+    let client = bearing(&moored, &provider.token(claims).await?)?;
+    assert_eq!(initialize(&client).await?, StatusCode::SERVICE_UNAVAILABLE);
+    let told = async || {
+        let says = format!("it says that its issuer is {own}");
+        moored.log().iter().any(|line| line.to_string().contains(&says)).then_some(())
+    };
+    assert!(poll(DEADLINE, told).await.is_some(), "{:?}", moored.log());
+    Ok(())
+}
