@@ -21,7 +21,7 @@ pub struct Anonymous {}
 #[x_kube(validation = Rule::new("has(self.oidc) || has(self.serviceAccount) || has(self.anonymous)")
     .message(rule::AUTH_NEEDED))]
 #[x_kube(validation = Rule::new("!has(self.anonymous) || (!has(self.oidc) && !has(self.serviceAccount))")
-    .message("anonymous excludes oidc and serviceAccount; remove anonymous, or both others"))]
+    .message(rule::ANONYMOUS_ALONE))]
 pub struct GatewayAuth {
     /// Bearer tokens of an OpenID Connect issuer. The caller is issuer and subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct GatewayAuth {
 #[x_kube(validation = Rule::new("has(self.oidc) || has(self.serviceAccount) || has(self.anonymous)")
     .message("auth says nobody may call; write oidc, serviceAccount, or, to serve whoever may port-forward, anonymous: {}"))]
 #[x_kube(validation = Rule::new("!has(self.anonymous) || (!has(self.oidc) && !has(self.serviceAccount))")
-    .message("anonymous excludes oidc and serviceAccount; remove anonymous, or both others"))]
+    .message(rule::ANONYMOUS_ALONE))]
 pub struct AgentAuth {
     /// Bearer tokens of an OpenID Connect issuer. The caller is issuer and subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct Oidc {
     /// The issuer, exactly as in the tokens' iss.
     #[schemars(length(min = 1, max = 2048))]
     #[x_kube(validation = Rule::new("self.matches('^https?://[^?#@ ]+$')")
-        .message("issuer is no absolute URL; write it exactly as in the tokens' iss, like https://id.example.org"))]
+        .message(rule::ISSUER))]
     pub issuer: String,
     /// Audiences; a token must carry one of them.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 512)))]

@@ -4,6 +4,7 @@
 mod accept;
 mod address;
 mod attach;
+mod auth;
 mod process;
 
 use std::ops::RangeInclusive;
@@ -11,10 +12,10 @@ use std::ops::RangeInclusive;
 use kube::ResourceExt;
 
 pub use accept::{accept_agent, accept_gateway, accept_target};
+pub use address::{Wrong, check as requests_may_go_to};
 
 use crate::config::{
-    AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, SessionMode, StoreConfig,
-    Streaming,
+    DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, SessionMode, StoreConfig, Streaming,
 };
 use crate::gateway::{ToolNames, ToolNaming};
 use crate::serving::{Endpoint, Limits};
@@ -29,11 +30,18 @@ pub struct Platform {
     pub allow_loopback: bool,
     /// Whether container targets run as processes of this machine: `moored serve`.
     pub allow_processes: bool,
+    /// Whether there is a cluster, whose keys verify the tokens of ServiceAccounts.
+    pub has_cluster: bool,
 }
 
 impl Default for Platform {
     fn default() -> Self {
-        Self { session_timeout_seconds: 900..=28_800, allow_loopback: false, allow_processes: false }
+        Self {
+            session_timeout_seconds: 900..=28_800,
+            allow_loopback: false,
+            allow_processes: false,
+            has_cluster: true,
+        }
     }
 }
 
@@ -84,8 +92,8 @@ pub fn compile(
         namespace: gateway.namespace().unwrap_or_default(),
         uid: gateway.uid().unwrap_or_default(),
         path: spec.expose.path.clone(),
-        auth: AuthConfig::default(),
-        access: Vec::new(),
+        auth: auth::auth(gateway),
+        access: auth::access(&spec.access),
         store: StoreConfig::Memory,
         session: SessionConfig {
             mode: match spec.session.mode {
@@ -95,7 +103,7 @@ pub fn compile(
             timeout_seconds: spec.session.timeout_seconds.unsigned_abs(),
             idle_timeout_seconds: spec.session.idle_timeout_seconds.map(i32::unsigned_abs),
             max_per_principal: spec.session.max_per_principal.map(i32::unsigned_abs),
-            ..SessionConfig::default()
+            end_before: spec.session.end_before.as_ref().map(|time| time.0.as_millisecond()),
         },
         streaming: match spec.streaming {
             crate::gateway::Streaming::Enabled => Streaming::Enabled,

@@ -69,6 +69,8 @@ pub mod reason {
 
     /// SessionsDurable: records live in the memory of one pod.
     pub const MEMORY_STORE: &str = "MemoryStore";
+    /// PrincipalsBound: a session is used by whoever began it, and by nobody else.
+    pub const AUTHENTICATED: &str = "Authenticated";
     /// PrincipalsBound: anybody is served.
     pub const ANONYMOUS: &str = "Anonymous";
 }

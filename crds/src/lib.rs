@@ -30,6 +30,7 @@ pub mod timeouts;
 pub use agent::{ACPAgent, ACPAgentSpec, ACPAgentStatus};
 pub use compile::{
     Attachment, Compiled, Platform, Refusal, accept_agent, accept_gateway, accept_target, compile,
+    requests_may_go_to,
 };
 pub use definition::definitions;
 pub use gateway::{MCPGateway, MCPGatewaySpec, MCPGatewayStatus};

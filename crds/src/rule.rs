@@ -5,6 +5,24 @@
 /// `spec.auth` of a gateway.
 pub const AUTH_NEEDED: &str =
     "auth says nobody may call; write oidc, serviceAccount, or, to serve anybody, anonymous: {}";
+/// `spec.auth` of a gateway and of an agent.
+pub const ANONYMOUS_ALONE: &str =
+    "anonymous excludes oidc and serviceAccount; remove anonymous, or both others";
+/// `spec.auth.oidc.issuer`.
+pub const ISSUER: &str =
+    "issuer is no absolute URL; write it exactly as in the tokens' iss, like https://id.example.org";
+/// `spec.auth.oidc.audiences` and `spec.auth.serviceAccount.audiences`.
+pub const AUDIENCES: &str = "spec.auth has an empty list of audiences, or an empty audience; write what tokens for this gateway carry in aud, most often its URL";
+/// `spec.auth.oidc.requiredScopes`.
+pub const SCOPES: &str = "an entry of requiredScopes is no scope; write one scope an entry, without spaces, quotes and backslashes";
+/// `spec.auth.oidc.requiredClaims` and the claims of `spec.access`.
+pub const CLAIMS: &str = "a claim has no name, or no value that it may have; write claim and values";
+/// `spec.auth.serviceAccount.allowed`.
+pub const ALLOWED_ACCOUNTS: &str = "an entry of spec.auth.serviceAccount.allowed has no namespace; write it";
+/// `spec.auth.denied`.
+pub const DENIED: &str = "an entry of spec.auth.denied has no subject; write the tokens' sub";
+/// `spec.auth.serviceAccount` without a cluster.
+pub const NO_CLUSTER: &str = "spec.auth.serviceAccount needs a cluster, whose keys verify the tokens; write oidc, or, to serve anybody, anonymous: {}";
 /// `spec.drain.delaySeconds`.
 pub const DELAY: &str = "spec.drain.delaySeconds is negative; write 0 or more";
 /// `spec.drain.deadlineSeconds`.

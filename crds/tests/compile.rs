@@ -3,8 +3,9 @@
 
 use mooring_crds::condition::reason;
 use mooring_crds::config::{
-    CommandConfig, DrainConfig, GatewayConfig, Isolation, LimitsConfig, Listing, Naming, Protocol,
-    TargetConfig, TimeoutsConfig, ToolFilter,
+    AccessRule, AuthConfig, ClaimValues, CommandConfig, Denied, DrainConfig, GatewayConfig, Isolation,
+    LimitsConfig, Listing, Naming, OidcConfig, Protocol, ServiceAccountConfig, TargetConfig, TimeoutsConfig,
+    ToolFilter,
 };
 use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
 use serde::de::DeserializeOwned;
@@ -68,6 +69,7 @@ fn the_shortest_useful_manifest_compiles() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one field after the other")]
 fn every_served_field_reaches_the_configuration() {
     let gateway = gateway(
         "{auth: {anonymous: {}}, replicas: 1, session: {timeoutSeconds: 900, idleTimeoutSeconds: 300, maxPerPrincipal: 7}, tools: {naming: Plain}, \
@@ -136,6 +138,88 @@ fn every_served_field_reaches_the_configuration() {
             ..TargetConfig::default()
         }]
     );
+}
+
+#[test]
+fn who_may_call_and_what_each_sees_reach_the_configuration() {
+    let gateway = gateway(
+        "{auth: {oidc: {issuer: 'https://id.example.org', audiences: [mcp], allowedClients: [cli], \
+         requiredScopes: [tools], requiredClaims: [{claim: groups, values: [dev]}]}, \
+         serviceAccount: {audiences: [mcp], allowed: [{namespace: far, name: bot}, {namespace: ci}]}, \
+         denied: [{subject: mallory}]}, session: {endBefore: '2026-01-01T00:00:00Z'}, \
+         access: [{subjects: [alice], claims: [{claim: team, values: [a, b]}], targets: [x], tools: ['get_*']}]}",
+    );
+    let config = compile(&gateway, &[], &Platform::default()).unwrap().config;
+    let claim = |claim: &str, values: &[&str]| ClaimValues {
+        claim: claim.to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let oidc = OidcConfig {
+        issuer: "https://id.example.org".to_owned(),
+        audiences: vec!["mcp".to_owned()],
+        allowed_clients: vec!["cli".to_owned()],
+        required_scopes: vec!["tools".to_owned()],
+        required_claims: vec![claim("groups", &["dev"])],
+        ca: None,
+    };
+    let accounts = ServiceAccountConfig {
+        audiences: vec!["mcp".to_owned()],
+        allowed: vec![("far".to_owned(), "bot".to_owned()), ("ci".to_owned(), String::new())],
+    };
+    let denied = vec![Denied { issuer: String::new(), subject: "mallory".to_owned() }];
+    assert_eq!(config.auth, AuthConfig { oidc: Some(oidc), service_account: Some(accounts), denied });
+    assert_eq!(config.session.end_before, Some(1_767_225_600_000));
+    let rule = AccessRule {
+        subjects: vec!["alice".to_owned()],
+        claims: vec![claim("team", &["a", "b"])],
+        targets: vec!["x".to_owned()],
+        tools: vec!["get_*".to_owned()],
+    };
+    assert_eq!(config.access, [rule]);
+}
+
+#[test]
+fn without_a_list_the_service_accounts_of_the_gateways_own_namespace_may_call() {
+    let accounts = gateway("{auth: {serviceAccount: {audiences: [mcp]}}}");
+    let config = compile(&accounts, &[], &Platform::default()).unwrap().config;
+    let allowed = config.auth.service_account.unwrap().allowed;
+    assert_eq!(allowed, [("ai".to_owned(), String::new())]);
+    let alone = Platform { has_cluster: false, ..Platform::default() };
+    let refusal = accept_gateway(&accounts, &alone).unwrap_err();
+    assert_eq!(refusal.reason, reason::INVALID);
+    assert!(refusal.message.contains("needs a cluster"), "{refusal}");
+}
+
+#[test]
+fn callers_that_could_not_be_told_apart_are_refused_with_what_to_write() {
+    let refused = |auth: &str, allow_loopback| {
+        let platform = Platform { allow_loopback, ..Platform::default() };
+        accept_gateway(&gateway(&format!("{{auth: {auth}}}")), &platform).map_err(|refusal| refusal.message)
+    };
+    let oidc = |issuer: &str, more: &str| format!("{{oidc: {{issuer: '{issuer}', {more}}}}}");
+    for (auth, says) in [
+        (oidc("id.example.org", "audiences: [a]"), "no absolute URL"),
+        (oidc("https://alice@id.example.org", "audiences: [a]"), "no absolute URL"),
+        (oidc("http://id.example.org", "audiences: [a]"), "plain http"),
+        (oidc("http://127.0.0.1:8000", "audiences: [a]"), "the pod itself"),
+        (oidc("https://169.254.169.254", "audiences: [a]"), "metadata"),
+        (oidc("https://id.example.org", "audiences: []"), "audiences"),
+        (oidc("https://id.example.org", "audiences: ['']"), "audiences"),
+        (oidc("https://id.example.org", "audiences: [a], requiredScopes: ['a b']"), "requiredScopes"),
+        (oidc("https://id.example.org", "audiences: [a], requiredClaims: [{claim: x, values: []}]"), "claim"),
+        ("{serviceAccount: {audiences: []}}".to_owned(), "audiences"),
+        ("{serviceAccount: {audiences: [a], allowed: [{namespace: ''}]}}".to_owned(), "namespace"),
+        ("{anonymous: {}, serviceAccount: {audiences: [a]}}".to_owned(), "anonymous excludes"),
+        ("{anonymous: {}, denied: [{subject: ''}]}".to_owned(), "subject"),
+        ("{}".to_owned(), "nobody may call"),
+    ] {
+        let said = refused(&auth, false).unwrap_err();
+        assert!(said.contains(says), "{auth}: {said}");
+    }
+    for issuer in ["https://id.example.org/realms/a", "http://keycloak.auth.svc:8080/realms/a"] {
+        assert_eq!(refused(&oidc(issuer, "audiences: [a]"), false), Ok(()), "{issuer}");
+    }
+    assert_eq!(refused(&oidc("http://127.0.0.1:8000", "audiences: [a]"), true), Ok(()));
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl Drop for Account {
             (Some(_), None) => Outcome::Ok,
             (Some(_), Some(Blame::Client)) => Outcome::Client,
             (Some(_), Some(Blame::Target)) => Outcome::Target,
-            (Some(_), Some(Blame::Us | Blame::Store)) => Outcome::Us,
+            (Some(_), Some(Blame::Us | Blame::Store | Blame::Provider)) => Outcome::Us,
         };
         self.metrics.request(&self.method, outcome, took);
         if let Some(fault) = &self.fault {

@@ -191,13 +191,8 @@ mod tests {
 
     fn catalog() -> Catalog {
         let shared = shared();
-        let snapshot = Snapshot::new(
-            gateway_config(),
-            crate::config::secrets::Secrets::default(),
-            None,
-            &shared.connector,
-            &shared.metrics,
-        );
+        let snapshot =
+            Snapshot::new(gateway_config(), crate::config::secrets::Secrets::default(), None, &shared);
         Catalog::new(&shared.tasks, &Arc::new(snapshot))
     }
 

@@ -19,6 +19,8 @@ pub enum Blame {
     Us,
     /// The store of session records did.
     Store,
+    /// The provider of the caller's tokens did.
+    Provider,
 }
 
 /// Why a session ended.
@@ -36,6 +38,8 @@ pub enum EndReason {
     Removed,
     /// Its gateway was deleted.
     GatewayDeleted,
+    /// The configuration denies its owner, or ends sessions as old as it.
+    Administrator,
 }
 
 /// Everything a request can be refused or fail for.
@@ -79,6 +83,20 @@ pub enum Fault {
     ForbiddenOrigin,
     /// A `Host` that is not ours.
     ForbiddenHost,
+    /// No bearer token where one is needed.
+    MissingToken,
+    /// An `Authorization` header that cannot be read.
+    MalformedAuthorization,
+    /// A bearer token that is not taken; the text goes on from "the token".
+    InvalidToken(&'static str),
+    /// A token without a scope that callers must have.
+    InsufficientScope,
+    /// A known caller that may not call; the text says why.
+    CallerNotAllowed(&'static str),
+    /// A caller that is denied by name.
+    CallerDenied,
+    /// A token cannot be verified, since its provider gave no keys yet.
+    KeysAway,
     /// The client sent `notifications/cancelled`.
     Cancelled,
     /// The session ended while the request ran.
@@ -169,7 +187,7 @@ mod code {
 impl Fault {
     /// The table.
     const fn row(&self) -> (StatusCode, i32, Blame, &'static str) {
-        use Blame::{Client, Store, Target, Us};
+        use Blame::{Client, Provider, Store, Target, Us};
         use StatusCode as S;
         match self {
             Self::Syntax => (S::BAD_REQUEST, code::PARSE, Client, "syntax"),
@@ -197,6 +215,15 @@ impl Fault {
             Self::BodyIncomplete => (S::REQUEST_TIMEOUT, code::INVALID_REQUEST, Client, "body_incomplete"),
             Self::ForbiddenOrigin => (S::FORBIDDEN, code::INVALID_REQUEST, Client, "forbidden_origin"),
             Self::ForbiddenHost => (S::FORBIDDEN, code::INVALID_REQUEST, Client, "forbidden_host"),
+            Self::MissingToken => (S::UNAUTHORIZED, code::INVALID_REQUEST, Client, "missing_token"),
+            Self::MalformedAuthorization => {
+                (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "malformed_authorization")
+            }
+            Self::InvalidToken(_) => (S::UNAUTHORIZED, code::INVALID_REQUEST, Client, "invalid_token"),
+            Self::InsufficientScope => (S::FORBIDDEN, code::INVALID_REQUEST, Client, "insufficient_scope"),
+            Self::CallerNotAllowed(_) => (S::FORBIDDEN, code::INVALID_REQUEST, Client, "caller_not_allowed"),
+            Self::CallerDenied => (S::FORBIDDEN, code::INVALID_REQUEST, Client, "caller_denied"),
+            Self::KeysAway => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Provider, "keys_away"),
             Self::Cancelled => (S::OK, code::CANCELLED, Client, "cancelled"),
             Self::SessionEnded(_) => (S::NOT_FOUND, code::SESSION, Client, "session_ended"),
             Self::StoreAway => (S::SERVICE_UNAVAILABLE, code::INTERNAL, Store, "store_away"),
@@ -233,6 +260,22 @@ impl Fault {
         self.row().3
     }
 
+    /// For a refusal that `WWW-Authenticate` goes with (RFC 6750 §3.1): its `error`; none where no token came, since
+    /// then there is nothing wrong with one.
+    pub const fn bearer_error(&self) -> Option<Option<&'static str>> {
+        if matches!(self, Self::MissingToken) {
+            Some(None)
+        } else if matches!(self, Self::MalformedAuthorization) {
+            Some(Some("invalid_request"))
+        } else if matches!(self, Self::InvalidToken(_)) {
+            Some(Some("invalid_token"))
+        } else if matches!(self, Self::InsufficientScope) {
+            Some(Some("insufficient_scope"))
+        } else {
+            None
+        }
+    }
+
     /// Seconds after which it is worth trying again, where it is.
     pub const fn retry_after(&self) -> Option<u32> {
         if matches!(self.status().as_u16(), 429 | 503) { Some(1) } else { None }
@@ -264,6 +307,17 @@ impl Fault {
             Self::BodyIncomplete => "the body did not arrive whole and in time".to_owned(),
             Self::ForbiddenOrigin => "this Origin may not call; see endpoint.allowedOrigins".to_owned(),
             Self::ForbiddenHost => "this Host is not served here; see endpoint.allowedHosts".to_owned(),
+            Self::MissingToken => "a bearer token is needed in the Authorization header".to_owned(),
+            Self::MalformedAuthorization => {
+                "the Authorization header cannot be read; send it once, as Bearer and a token".to_owned()
+            }
+            Self::InvalidToken(why) => format!("the token {why}"),
+            Self::InsufficientScope => "the token lacks a scope that is needed here".to_owned(),
+            Self::CallerNotAllowed(why) => (*why).to_owned(),
+            Self::CallerDenied => "this caller is denied; see auth.denied".to_owned(),
+            Self::KeysAway => {
+                "the token cannot be verified yet: its issuer's keys cannot be fetched".to_owned()
+            }
             Self::Cancelled => "Request cancelled".to_owned(),
             Self::SessionEnded(reason) => format!("the session ended: {}", reason.label()),
             Self::StoreAway => "the session store cannot be reached".to_owned(),
@@ -310,6 +364,13 @@ impl Fault {
             | Self::BodyIncomplete
             | Self::ForbiddenOrigin
             | Self::ForbiddenHost
+            | Self::MissingToken
+            | Self::MalformedAuthorization
+            | Self::InvalidToken(_)
+            | Self::InsufficientScope
+            | Self::CallerNotAllowed(_)
+            | Self::CallerDenied
+            | Self::KeysAway
             | Self::Cancelled
             | Self::StoreAway
             | Self::StoreFull
@@ -325,8 +386,15 @@ impl Fault {
 
 impl EndReason {
     /// Every reason, for metrics.
-    pub const ALL: [Self; 6] =
-        [Self::Deleted, Self::Expired, Self::TargetsLost, Self::Idle, Self::Removed, Self::GatewayDeleted];
+    pub const ALL: [Self; 7] = [
+        Self::Deleted,
+        Self::Expired,
+        Self::TargetsLost,
+        Self::Idle,
+        Self::Removed,
+        Self::GatewayDeleted,
+        Self::Administrator,
+    ];
 
     /// A bounded label for metrics and logs.
     pub const fn label(self) -> &'static str {
@@ -337,6 +405,7 @@ impl EndReason {
             Self::Idle => "idle",
             Self::Removed => "removed",
             Self::GatewayDeleted => "gateway_deleted",
+            Self::Administrator => "administrator",
         }
     }
 }
@@ -358,50 +427,5 @@ impl TargetFailure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_legacy_client_gets_404_only_where_a_session_is_gone_and_never_with_an_unknown_method() {
-        let gone = [
-            Fault::UnknownSession,
-            Fault::SessionEnded(EndReason::Expired),
-            Fault::TargetSessionLost { target: "a".to_owned() },
-        ];
-        for fault in gone {
-            assert_eq!((fault.status().as_u16(), fault.code()), (404, -32001));
-        }
-        assert_eq!((Fault::MethodNotFound.status().as_u16(), Fault::MethodNotFound.code()), (200, -32601));
-    }
-
-    #[test]
-    fn a_store_that_cannot_be_asked_is_503_with_a_time_to_come_back() {
-        for fault in [Fault::StoreAway, Fault::StoreFull] {
-            assert_eq!((fault.status().as_u16(), fault.blame()), (503, Blame::Store));
-            assert!(fault.retry_after().is_some());
-        }
-    }
-
-    #[test]
-    fn what_is_too_much_for_now_says_when_to_come_back() {
-        for fault in [Fault::TooManyInSession(1), Fault::TooManyStreams(1), Fault::TooManySessions(1)] {
-            assert_eq!((fault.status().as_u16(), fault.code(), fault.blame()), (429, -32005, Blame::Client));
-            assert!(fault.retry_after().is_some());
-        }
-        let whole = Fault::TooManyRequests(1);
-        assert_eq!((whole.status().as_u16(), whole.blame(), whole.retry_after()), (503, Blame::Us, Some(1)));
-    }
-
-    #[test]
-    fn no_code_is_one_that_only_the_modern_era_has() {
-        for fault in [
-            Fault::MissingSession,
-            Fault::UnsupportedVersion,
-            Fault::Syntax,
-            Fault::UnknownSession,
-            Fault::TooManyStreams(1),
-        ] {
-            assert!(!(-32099..=-32020).contains(&fault.code()), "{fault:?}");
-        }
-    }
-}
+#[path = "fault_tests.rs"]
+mod tests;

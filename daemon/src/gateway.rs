@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use http::HeaderMap;
 use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
 
 use crate::{
+    auth::{Caller, Cluster},
     capabilities::ClientCapabilities,
     catalog::{Catalog, view::View},
     catalog::{kind, listing::is_per_session},
@@ -19,7 +21,7 @@ use crate::{
     session::{
         Session,
         places::{Place, Places},
-        record::Principal,
+        revoked::{Revoked, denies},
         table::{Hints, Identity, Sessions},
         targets::TargetSession,
     },
@@ -45,6 +47,8 @@ pub struct Shared {
     pub identity: Identity,
     /// What a gateway's sessions may take, where they are kept in memory only.
     pub store_bytes: usize,
+    /// The API server, whose keys verify ServiceAccounts' tokens; none without a cluster.
+    pub cluster: Option<Cluster>,
 }
 
 /// A gateway.
@@ -82,9 +86,8 @@ impl Gateway {
             Arc::clone(&metrics),
             shared.identity.clone(),
         );
-        let snapshot =
-            Arc::new(Snapshot::new(config, Secrets::default(), None, &shared.connector, &shared.metrics));
-        sessions.configure(&snapshot);
+        let snapshot = Arc::new(Snapshot::new(config, Secrets::default(), None, &shared));
+        sessions.configure(&snapshot, revoked(&snapshot));
         let certificates = Arc::<Certificates>::default();
         certificates.take(&snapshot.config, &snapshot.secrets);
         let catalog = Catalog::new(&shared.tasks, &snapshot);
@@ -112,15 +115,10 @@ impl Gateway {
     /// Takes a new configuration: new requests see it, sessions go on.
     pub fn configure(&self, config: GatewayConfig) {
         let older = self.snapshot();
-        let snapshot = Arc::new(Snapshot::new(
-            config,
-            older.secrets.clone(),
-            Some(&older),
-            &self.shared.connector,
-            &self.shared.metrics,
-        ));
+        let secrets = older.secrets.clone();
+        let snapshot = Arc::new(Snapshot::new(config, secrets, Some(&older), &self.shared));
         self.snapshot.store(Arc::clone(&snapshot));
-        self.sessions.configure(&snapshot);
+        self.sessions.configure(&snapshot, revoked(&snapshot));
         self.certificates.take(&snapshot.config, &snapshot.secrets);
         self.catalog.configure(&snapshot);
         for gone in
@@ -173,7 +171,19 @@ impl Gateway {
     }
 
     /// Who is calling.
-    pub fn authenticate(&self, _snapshot: &Snapshot) -> Principal {
-        Principal::Anonymous
+    ///
+    /// # Errors
+    /// As [`crate::auth::Authenticator::authenticate`]; [`Fault::CallerDenied`], where the configuration denies the caller.
+    pub async fn authenticate(&self, snapshot: &Snapshot, headers: &HeaderMap) -> Result<Caller, Fault> {
+        let caller = snapshot.auth.authenticate(headers, self.shared.clock.now()).await?;
+        if denies(&snapshot.config.auth.denied, &caller.principal, caller.claims.text("iss")) {
+            return Err(Fault::CallerDenied);
+        }
+        Ok(caller)
     }
+}
+
+/// Which sessions a configuration ends.
+fn revoked(snapshot: &Snapshot) -> Revoked {
+    Revoked::of(&snapshot.config, snapshot.auth.cluster_issuer())
 }

@@ -1,6 +1,8 @@
 //! The daemon. A library so that benchmarks and tests reach its parts; `main.rs` is the program.
 
+pub mod access;
 pub mod args;
+pub mod auth;
 pub mod body;
 pub mod bridge;
 pub mod capabilities;

@@ -24,6 +24,7 @@ use tokio::{
 
 use self::tls::Accepted;
 use crate::{
+    auth::resource::{WELL_KNOWN, is_protected, public_path},
     body::Answer,
     forwarded::{Peer, Scheme},
     gateway::Gateway,
@@ -85,7 +86,29 @@ impl Routes {
         }
     }
 
+    /// The gateway that answers for the metadata of the endpoint at `path`, and the path that clients know it by. The
+    /// root is the one gateway's (RFC 9728 §3.1; MCP 2025-11-25, authorization).
+    fn find_metadata(&self, path: &str) -> Option<(&Arc<Gateway>, String)> {
+        let public =
+            |gateway: &&Arc<Gateway>| public_path(&gateway.snapshot().config).as_deref() == Some(path);
+        let only = || match &*self.gateways {
+            [only] if path.is_empty() => Some((only, only.snapshot().config.path.clone())),
+            _ => None,
+        };
+        let named = || Some((self.find(path)?, path.to_owned()));
+        let public = || Some((self.gateways.iter().find(public)?, path.to_owned()));
+        named()
+            .or_else(public)
+            .or_else(only)
+            .filter(|(gateway, _)| is_protected(&gateway.snapshot().config.auth))
+    }
+
     async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Answer> {
+        let metadata =
+            request.uri().path().strip_prefix(WELL_KNOWN).and_then(|path| self.find_metadata(path));
+        if let Some((gateway, path)) = metadata {
+            return mcp::metadata(gateway, request, &path, peer);
+        }
         match self.find(request.uri().path()) {
             Some(gateway) => mcp::handle(gateway, request, peer).await,
             None => nothing_here(),

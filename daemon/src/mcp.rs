@@ -1,6 +1,6 @@
 //! The MCP endpoint, one HTTP verb a file; what is refused is refused here, before any stream is opened.
 //!
-//! `receive → parse envelope → authenticate → find session → route → forward → relay`
+//! `receive → parse envelope → authenticate → find session → route → authorise → forward → relay`
 
 mod batch;
 mod cors;
@@ -11,6 +11,7 @@ mod get;
 mod initialize;
 mod list;
 mod logging;
+mod metadata;
 mod notify;
 mod post;
 mod resume;
@@ -22,14 +23,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, RETRY_AFTER},
+    header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE},
     request::Parts,
 };
 use hyper::body::Incoming;
 use mooring_crds::config::{SessionMode, Streaming};
 use tokio::time::Instant;
 
+pub use self::metadata::metadata;
+
 use crate::{
+    access::Access,
+    auth::{Caller, resource},
     body::{Account, Answer, method_label},
     config::snapshot::Snapshot,
     edge,
@@ -39,7 +44,7 @@ use crate::{
     jsonrpc::reply,
     relay::json_response,
     session::{Session, ephemeral::Ephemeral, record::Principal},
-    target::{PROTOCOL_VERSION, SESSION_ID},
+    target::{OnBehalf, PROTOCOL_VERSION, SESSION_ID},
     version::Version,
 };
 
@@ -52,6 +57,8 @@ struct Context<'r> {
     /// The request as its client sent it.
     external: External<'r>,
     account: Account,
+    /// Who calls; none before that is known.
+    caller: Option<Caller>,
     /// The id that a refusal must carry.
     id: Option<Bytes>,
 }
@@ -61,7 +68,32 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>, peer: Pe
     let (head, body) = request.into_parts();
     let snapshot = gateway.snapshot();
     let external = forwarded::external(peer, &head.uri, &head.headers, &snapshot.proxies);
-    let account = Account {
+    let account = account(gateway, &head, &external);
+    let mut context = Context { gateway, snapshot, head: &head, external, account, caller: None, id: None };
+    let outcome = verb(&mut context, body).await;
+    let Context { mut account, snapshot, id, .. } = context;
+    let mut response = match outcome {
+        Ok(response) => response,
+        Err(fault) => {
+            let mut response = refuse(&fault, id.as_deref());
+            let url = resource::external_url(&snapshot.config, &external, head.uri.path());
+            if let Some(challenge) = resource::challenge(&fault, &snapshot.config.auth, url.as_deref()) {
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            }
+            account.fault = Some(fault);
+            response
+        }
+    };
+    if let Ok(Some(origin)) = edge::check_origin(&snapshot.config, external.host, &head.headers) {
+        cors::expose(origin, response.headers_mut());
+    }
+    account.status = Some(response.status());
+    response.map(|body| body.accounted(account))
+}
+
+/// An account of a request of which nothing is known but its head.
+fn account(gateway: &Arc<Gateway>, head: &Parts, external: &External<'_>) -> Account {
+    Account {
         metrics: Arc::clone(&gateway.metrics),
         started: Instant::now(),
         client: external.client,
@@ -74,23 +106,7 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>, peer: Pe
         sent: 0,
         in_flight: Vec::new(),
         places: Vec::new(),
-    };
-    let mut context = Context { gateway, snapshot, head: &head, external, account, id: None };
-    let outcome = verb(&mut context, body).await;
-    let Context { mut account, snapshot, id, .. } = context;
-    let mut response = match outcome {
-        Ok(response) => response,
-        Err(fault) => {
-            let response = refuse(&fault, id.as_deref());
-            account.fault = Some(fault);
-            response
-        }
-    };
-    if let Ok(Some(origin)) = edge::check_origin(&snapshot.config, external.host, &head.headers) {
-        cors::expose(origin, response.headers_mut());
     }
-    account.status = Some(response.status());
-    response.map(|body| body.accounted(account))
 }
 
 async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
@@ -98,11 +114,22 @@ async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answ
     let host = context.external.host;
     edge::check_host(&context.snapshot.config, host)?;
     let origin = edge::check_origin(&context.snapshot.config, host, headers)?;
+    // Before anything is said of sessions. A browser sends no credentials with a preflight (case 021).
+    if matches!(*method, Method::POST | Method::GET | Method::DELETE) {
+        match context.gateway.authenticate(&context.snapshot, headers).await {
+            Ok(caller) => context.caller = Some(caller),
+            Err(fault) => {
+                if *method == Method::POST {
+                    context.id = post::id_for_refusal(context, body).await;
+                }
+                return Err(fault);
+            }
+        }
+    }
     match *method {
         Method::POST => post::post(context, body).await,
         Method::GET => get::get(context).await,
         Method::DELETE => delete::delete(context).await,
-        // Without credentials: a browser sends none with a preflight (case 021).
         Method::OPTIONS => Ok(cors::preflight(origin)),
         _ => Ok(method_not_allowed(context)),
     }
@@ -121,10 +148,29 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Who calls.
+    ///
+    /// # Errors
+    /// [`Fault::MissingToken`], where nobody was asked for: nothing goes on without an answer.
+    fn caller(&self) -> Result<&Caller, Fault> {
+        self.caller.as_ref().ok_or(Fault::MissingToken)
+    }
+
+    /// What the caller sees and may call.
+    fn access(&self) -> Result<Access<'_>, Fault> {
+        Ok(Access::of(&self.snapshot.config.access, self.caller()?))
+    }
+
+    /// The caller, for what is asked of targets in its name. What a target is handed on of its request is added where
+    /// the target is known.
+    fn on_behalf(&self) -> Result<OnBehalf, Fault> {
+        Ok(OnBehalf { token: self.caller()?.token.clone(), ..OnBehalf::default() })
+    }
+
     /// Finds the session that the request names, and holds it to the version that it says it speaks.
     async fn session(&mut self) -> Result<Arc<Session>, Fault> {
-        let principal = self.gateway.authenticate(&self.snapshot);
         if self.snapshot.config.session.mode == SessionMode::Stateless {
+            let principal = self.caller()?.principal.clone();
             return self.ephemeral(principal);
         }
         let header = self.head.headers.get_all(SESSION_ID).iter().next().is_some();
@@ -133,7 +179,8 @@ impl Context<'_> {
         } else {
             None
         };
-        let session = self.gateway.sessions.find(id, &principal).await?;
+        let principal = &self.caller()?.principal;
+        let session = self.gateway.sessions.find(id, principal).await?;
         self.account.session = Some(session.key);
         check_version(&self.head.headers)?;
         Ok(session)

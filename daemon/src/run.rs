@@ -8,6 +8,7 @@ use tokio::{net::TcpListener, sync::watch, time::timeout};
 
 use crate::{
     args::{Args, Command, Common, Gateway as GatewayArgs, Serve},
+    auth::{Cluster, resource::is_protected},
     config::{
         cluster::{self, BadConfig, Names},
         files::{self, BadFiles},
@@ -76,13 +77,16 @@ async fn run_files(args: Serve) -> Result<(), Error> {
         session_timeout_seconds: args.session_timeout_min..=args.session_timeout_max,
         allow_loopback: true,
         allow_processes: true,
+        has_cluster: false,
     };
     let configs = files::load(&args.files, &platform)?;
     for config in &configs {
-        tracing::warn!(
-            gateway = config.name,
-            "anonymous: its sessions belong to nobody (PrincipalsBound=False)"
-        );
+        if !is_protected(&config.auth) {
+            tracing::warn!(
+                gateway = config.name,
+                "anonymous: its sessions belong to nobody (PrincipalsBound=False)"
+            );
+        }
         tracing::warn!(
             gateway = config.name,
             "memory store: its sessions end with this process (SessionsDurable=False)"
@@ -107,7 +111,9 @@ async fn run_files(args: Serve) -> Result<(), Error> {
 
 async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
     telemetry::start(&args.common.log, args.common.log_format.into())?;
-    let process = Process::start(&args.common, false)?;
+    let mut process = Process::start(&args.common, false)?;
+    let client = cluster::client().await?;
+    process.shared.cluster = Some(Cluster(client.clone()));
     let (config, digest) = cluster::mounted(Path::new(&args.config_dir))?;
     let gateway = Gateway::start(config, process.shared.clone());
     let names = Names {
@@ -116,7 +122,6 @@ async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
         pod: args.pod,
         namespace: args.namespace,
     };
-    let client = cluster::client().await?;
     let (tell, digest) = watch::channel(digest);
     let tasks = &process.shared.tasks;
     tasks.spawn(cluster::follow(client.clone(), names.clone(), gateway.clone(), tell));
@@ -151,6 +156,7 @@ impl Process {
             budget: Budget::new(common.memory_limit / 4),
             identity: Identity::new()?,
             store_bytes: usize::try_from(common.memory_limit / 4).unwrap_or(usize::MAX),
+            cluster: None,
         };
         Ok(Self { shared, readiness, termination })
     }

@@ -18,6 +18,7 @@ pub mod posts;
 pub mod principals;
 pub mod reaper;
 pub mod record;
+pub mod revoked;
 pub mod state;
 pub mod table;
 pub mod target_session;

@@ -56,6 +56,7 @@ pub(crate) fn shared() -> crate::gateway::Shared {
         budget: crate::receive::Budget::new(1 << 20),
         identity: crate::session::table::Identity::new().unwrap(),
         store_bytes: 1 << 20,
+        cluster: None,
     }
 }
 

@@ -80,6 +80,7 @@ fn gateway() -> Arc<Gateway> {
         budget: Budget::new(1 << 20),
         identity: moored::session::table::Identity::new().unwrap(),
         store_bytes: 1 << 20,
+        cluster: None,
     };
     Gateway::start(support::config(), shared)
 }

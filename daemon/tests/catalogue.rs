@@ -43,6 +43,7 @@ fn gateway(target: TargetConfig) -> Arc<Gateway> {
         budget: Budget::new(1 << 20),
         identity: moored::session::table::Identity::new().unwrap(),
         store_bytes: 1 << 20,
+        cluster: None,
     };
     Gateway::start(GatewayConfig { targets: vec![target], ..support::config() }, shared)
 }

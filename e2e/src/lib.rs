@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod example;
 pub mod folder;
 mod http;
+pub mod identity;
 mod jsonrpc;
 pub mod manifest;
 pub mod moored;

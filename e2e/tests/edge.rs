@@ -73,7 +73,7 @@ async fn a_page_of_an_allowed_origin_can_read_the_session_id_and_refusals_too() 
     assert_eq!(refused.status, StatusCode::NOT_FOUND);
     for answer in [answer, session.call("a___echo_sse", json!({})).await?, refused] {
         assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example.test"));
-        assert_eq!(answer.header("access-control-expose-headers"), Some("mcp-session-id"));
+        assert_eq!(answer.header("access-control-expose-headers"), Some("mcp-session-id, www-authenticate"));
         assert_eq!(answer.header("vary"), Some("origin"));
     }
     let without = moored.client()?.post_initialize("2025-11-25", json!({})).await?;

@@ -67,6 +67,7 @@ impl Run {
                 session_timeout_seconds: self.session_timeout_min..=self.session_timeout_max,
                 allow_loopback: false,
                 allow_processes: false,
+                has_cluster: true,
             },
         }
     }

@@ -3,7 +3,7 @@
 
 use kube::ResourceExt;
 
-use super::{Platform, Refusal, address};
+use super::{Platform, Refusal, address, auth};
 use crate::condition::reason;
 use crate::served::{self, Unserved};
 use crate::server::{ServerType, ServiceServer};
@@ -17,7 +17,8 @@ use crate::{ACPAgent, MCPGateway, MCPTarget, rule};
 pub fn accept_gateway(gateway: &MCPGateway, platform: &Platform) -> Result<(), Refusal> {
     let spec = &gateway.spec;
     all_served(&served::gateway(spec))?;
-    ensure(spec.auth.anonymous.is_some(), rule::AUTH_NEEDED)?;
+    auth::accept(&spec.auth, platform)?;
+    auth::accept_access(&spec.access)?;
     replicas(spec.replicas)?;
     session(&spec.session, platform)?;
     ensure(is_separator(&spec.tools.separator), rule::SEPARATOR)?;
@@ -69,7 +70,7 @@ pub(super) fn invalid(message: impl Into<String>) -> Refusal {
     Refusal { reason: reason::INVALID, message: message.into() }
 }
 
-fn ensure(holds: bool, message: &'static str) -> Result<(), Refusal> {
+pub(super) fn ensure(holds: bool, message: &'static str) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err(invalid(message)) }
 }
 

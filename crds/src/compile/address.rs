@@ -6,21 +6,27 @@ use http::Uri;
 
 use crate::address::{Reserved, reserved};
 
-/// What is wrong with a target's URL; each says what to write instead.
+/// What is wrong with a URL that requests of ours go to; each says what to write instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Wrong {
+pub enum Wrong {
+    /// Not absolute, or of another scheme.
     #[error("is no absolute http or https URL; write it like https://mcp.example.org/mcp")]
     NotAbsolute,
+    /// With a user.
     #[error("holds a user or password; remove it and write credentials under spec.credentials")]
     UserInfo,
+    /// With a fragment.
     #[error("holds a fragment, which no server sees; remove # and what follows")]
     Fragment,
+    /// With a port that is none.
     #[error("has no valid port; write a number from 1 to 65535, or none for the scheme's own")]
     Port,
+    /// Where no request may go.
     #[error(
         "is an address of the pod itself, of its node, of a metadata service or of many; write the server's name"
     )]
     Forbidden,
+    /// Readable on its way.
     #[error(
         "is plain http to a host outside the cluster; write https, or a Service's name like NAME.NAMESPACE.svc"
     )]
@@ -36,8 +42,8 @@ enum Host {
     Elsewhere,
 }
 
-/// Whether a target may be at `url`: https, or http inside the cluster, or, where allowed, on this machine.
-pub(super) fn check(url: &str, allow_loopback: bool) -> Result<(), Wrong> {
+/// Whether requests of ours may go to `url`: https, or http inside the cluster, or, where allowed, on this machine.
+pub fn check(url: &str, allow_loopback: bool) -> Result<(), Wrong> {
     if url.contains('#') {
         return Err(Wrong::Fragment);
     }

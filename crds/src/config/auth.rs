@@ -72,6 +72,6 @@ pub struct AccessRule {
     pub claims: Vec<ClaimValues>,
     /// Aliases of targets; all where it is empty.
     pub targets: Vec<String>,
-    /// Glob patterns on tools' exposed names; all where it is empty.
+    /// Glob patterns on the targets' own names of tools; all where it is empty.
     pub tools: Vec<String>,
 }

@@ -21,7 +21,7 @@ const PAGE_ITEMS: usize = 1000;
 /// A page ends behind this many bytes.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// What a caller may see, where that is not all: by kind, the target's alias, and the exposed name or URI.
+/// What a caller may see, where that is not all: by kind, the target's alias, and the target's own name or the URI.
 pub type Filter<'f> = Option<&'f (dyn Fn(Kind, &str, &str) -> bool + Send + Sync)>;
 
 /// Whose lists are merged.
@@ -116,7 +116,7 @@ impl List {
     pub fn mark(&self, filter: Filter<'_>) -> u64 {
         match filter {
             None => self.mark,
-            Some(visible) => self.digest(|entry| visible(self.kind, &entry.alias, &entry.exposed)),
+            Some(visible) => self.digest(|entry| visible(self.kind, &entry.alias, &entry.item.name)),
         }
     }
 
@@ -139,7 +139,7 @@ impl List {
         let pages = match filter {
             None => &self.pages,
             Some(visible) => {
-                rendered = render(&self.entries, |entry| visible(self.kind, &entry.alias, &entry.exposed));
+                rendered = render(&self.entries, |entry| visible(self.kind, &entry.alias, &entry.item.name));
                 &rendered
             }
         };

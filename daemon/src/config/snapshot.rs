@@ -6,11 +6,8 @@ use ipnet::IpNet;
 use mooring_crds::config::{GatewayConfig, SessionMode, Streaming};
 
 use crate::{
-    config::secrets::Secrets,
-    edge::Accepts,
-    metrics::Metrics,
-    route::Router,
-    target::{Target, connect::Connector},
+    auth::Authenticator, config::secrets::Secrets, edge::Accepts, gateway::Shared, route::Router,
+    target::Target,
 };
 
 /// A configuration with the targets that it names.
@@ -26,6 +23,8 @@ pub struct Snapshot {
     pub proxies: Vec<IpNet>,
     /// How names are read.
     pub router: Router,
+    /// How it is told who calls.
+    pub auth: Authenticator,
 }
 
 impl Snapshot {
@@ -33,13 +32,9 @@ impl Snapshot {
     /// with its connections.
     ///
     /// A target whose URL cannot be used is left out, and said in the log: the others are served.
-    pub fn new(
-        config: GatewayConfig,
-        secrets: Secrets,
-        older: Option<&Self>,
-        connector: &Connector,
-        metrics: &Metrics,
-    ) -> Self {
+    pub fn new(config: GatewayConfig, secrets: Secrets, older: Option<&Self>, shared: &Shared) -> Self {
+        let Shared { connector, metrics, .. } = shared;
+        let auth = Authenticator::new(&config.auth, &secrets, older.map(|older| &older.auth), shared);
         let mut targets = Vec::with_capacity(config.targets.len());
         for wanted in &config.targets {
             let kept = older.and_then(|older| older.targets.iter().find(|target| target.config == *wanted));
@@ -54,7 +49,7 @@ impl Snapshot {
         }
         let router = Router::new(config.naming.clone(), targets.iter().map(|target| target.alias()));
         let proxies = proxies(&config);
-        Self { config, secrets, targets, proxies, router }
+        Self { config, secrets, targets, proxies, router, auth }
     }
 
     /// Whether answers may be event streams.

@@ -76,6 +76,7 @@ async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -
         snapshot: Arc::clone(&context.snapshot),
         head: context.head,
         external: context.external,
+        caller: context.caller.clone(),
         account,
         id: None,
     };

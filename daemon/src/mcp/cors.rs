@@ -32,7 +32,10 @@ pub(super) fn preflight(origin: Option<&str>) -> Response<Answer> {
 pub(super) fn expose(origin: &str, headers: &mut HeaderMap) {
     if let Ok(origin) = HeaderValue::from_str(origin) {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("mcp-session-id"));
+        headers.insert(
+            ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("mcp-session-id, www-authenticate"),
+        );
         headers.append(VARY, HeaderValue::from_static("origin"));
     }
 }

@@ -89,7 +89,9 @@ impl Finder<'_> {
             }
             Route::None => return Err(unknown()),
         };
-        if target.offers_tool(&own) { Ok((target, own)) } else { Err(unknown()) }
+        // Exactly what is said of a tool that does not exist.
+        let allowed = target.offers_tool(&own) && self.context.access()?.allows_tool(target.alias(), &own);
+        if allowed { Ok((target, own)) } else { Err(unknown()) }
     }
 
     async fn prompt(&self, message: &Message, place: &[&str]) -> Result<Destination, Fault> {
@@ -144,22 +146,28 @@ impl Finder<'_> {
         let (alias, own) = task_ids::split(&exposed).ok_or_else(unknown)?;
         let raw = span::value(&message.bytes, &["params", "taskId"]).ok_or_else(unknown)?;
         let target = self.context.snapshot.targets.iter().find(|target| target.alias() == alias);
-        let target = target.ok_or_else(unknown)?;
+        let target = target.filter(|target| self.sees(target)).ok_or_else(unknown)?;
         Ok(Destination { edit: Some((raw, json(own))), tasks: true, ..Destination::to(target) })
     }
 
     /// A method that we do not know passes where there is one target that can be meant.
     fn only(&self) -> Result<Destination, Fault> {
         match self.context.snapshot.targets.as_slice() {
-            [target] => Ok(Destination::to(target)),
-            [] | [_, _, ..] => Err(Fault::MethodNotFound),
+            [target] if self.sees(target) => Ok(Destination::to(target)),
+            [_] | [] | [_, _, ..] => Err(Fault::MethodNotFound),
         }
     }
 
     async fn listed(&self, kind: kind::Kind, exposed: &str) -> Option<(Arc<Target>, String)> {
         let Self { context, session, of } = self;
         let view: Arc<View> = context.gateway.view_of(session);
-        Asking { sessions: &context.gateway.sessions, session, view: &view, of }.find(kind, exposed).await
+        let asking = Asking { sessions: &context.gateway.sessions, session, view: &view, of };
+        asking.find(kind, exposed).await.filter(|(target, _)| self.sees(target))
+    }
+
+    /// Whether the caller sees this target at all.
+    fn sees(&self, target: &Target) -> bool {
+        self.context.access().is_ok_and(|access| access.sees_target(target.alias()))
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn request(
     share: Share,
     accepts: Accepts,
 ) -> Result<Response<Answer>, Fault> {
-    let of = Arc::new(OnBehalf::default());
+    let of = Arc::new(context.on_behalf()?);
     let found = Finder { context, session, of: &of }.find(message).await;
     let destination = match found {
         Err(Fault::ResourceNotFound(uri)) => {

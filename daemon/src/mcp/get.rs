@@ -12,10 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Context, method_not_allowed, resume};
 use crate::{
+    access::{Access, sees},
+    auth::Caller,
     body::Answer,
-    catalog::{kind, merge::Marks, view::View},
+    catalog::{kind, merge::Marks, pages::Filter, view::View},
     edge,
     fault::Fault,
+    gateway::Gateway,
     jsonrpc::{reply, sse},
     relay::{SILENCE, event_response},
     session::{
@@ -45,6 +48,8 @@ struct Listening {
     /// notification that was written may never have been read.
     told: Marks,
     begun: bool,
+    /// Who listens, where it may not see everything: a change of the rest is none to it (case 032).
+    limited: Option<(Arc<Gateway>, Caller)>,
 }
 
 pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
@@ -74,6 +79,11 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         }
     };
     let view = context.gateway.view_of(&session);
+    let limited = if context.access()?.is_unlimited() {
+        None
+    } else {
+        Some((Arc::clone(context.gateway), context.caller()?.clone()))
+    };
     let listening = Listening {
         changes: view.changes(),
         view,
@@ -82,6 +92,7 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         name,
         written: behind,
         told: session.seen.marks(),
+        limited,
         tasks: context.gateway.shared.tasks.clone(),
         begun: false,
         session: Arc::clone(&session),
@@ -153,11 +164,15 @@ impl Listening {
     /// Lists that the client was neither shown nor told of yet.
     fn news(&mut self, write: &mut Vec<u8>) {
         let merged = self.view.merged();
-        let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, None);
+        let snapshot = self.limited.as_ref().map(|(gateway, caller)| (gateway.snapshot(), caller));
+        let visible =
+            snapshot.as_ref().map(|(snapshot, caller)| sees(Access::of(&snapshot.config.access, caller)));
+        let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
+        let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, filter);
         if kinds.is_empty() {
             return;
         }
-        let marks = merged.marks(None);
+        let marks = merged.marks(filter);
         for kind in &kinds {
             self.told.set(*kind, *marks.get(*kind));
         }

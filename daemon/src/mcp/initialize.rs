@@ -8,9 +8,13 @@ use serde_json::json;
 
 use super::Context;
 use crate::{
+    access::sees,
     body::Answer,
     capabilities::ClientCapabilities,
-    catalog::capabilities::{Announced, announce},
+    catalog::{
+        capabilities::{Announced, announce},
+        pages::Filter,
+    },
     fault::Fault,
     jsonrpc::{Params, envelope::text, reply},
     relay::json_response,
@@ -44,14 +48,18 @@ pub(super) async fn initialize(
     let view = context.gateway.view(version, &capabilities);
     // Before the session begins: a client that leaves meanwhile leaves nothing behind.
     let lists = view.introduced().await;
-    let Announced { capabilities: announced, instructions } = announce(&lists, |_| true);
+    let access = context.access()?;
+    let Announced { capabilities: announced, instructions } =
+        announce(&lists, |listing| access.sees_target(listing.alias()));
+    let visible = (!access.is_unlimited()).then(|| sees(access));
+    let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
     let opening = Opening {
-        principal: context.gateway.authenticate(&context.snapshot),
+        principal: context.caller()?.principal.clone(),
         version,
         client_info,
         capabilities,
         timeout: Duration::from_secs(config.session.timeout_seconds.into()),
-        seen: lists.marks(None),
+        seen: lists.marks(filter),
         idle: config.session.idle_timeout_seconds.map(|seconds| Duration::from_secs(seconds.into())),
         most: config.session.max_per_principal,
     };

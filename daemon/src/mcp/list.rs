@@ -6,13 +6,13 @@ use http::Response;
 
 use super::Context;
 use crate::{
+    access::sees,
     body::Answer,
     catalog::{kind::Kind, pages::Filter, per_session::Asking},
     fault::Fault,
     jsonrpc::{Params, envelope::text, reply},
     relay::json_response,
     session::Session,
-    target::OnBehalf,
 };
 
 pub(super) async fn list(
@@ -30,10 +30,12 @@ pub(super) async fn list(
         Some(raw) => Some(text(raw).map_err(|_| bad())?),
     };
     let view = context.gateway.view_of(session);
-    let of = Arc::new(OnBehalf::default());
+    let of = Arc::new(context.on_behalf()?);
     let asking = Asking { sessions: &context.gateway.sessions, session, view: &view, of: &of };
     let (catalogue, list) = asking.list(kind).await;
-    let filter: Filter<'_> = None;
+    let access = context.access()?;
+    let visible = (!access.is_unlimited()).then(|| sees(access));
+    let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
     let page = list.page(cursor.as_deref(), filter).ok_or_else(bad)?;
     session.seen.note(kind, catalogue.list(kind).mark(filter));
     Ok(json_response(Answer::whole(reply::result(id, &page))))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Response;
 use hyper::body::Incoming;
 
@@ -16,6 +17,19 @@ use crate::{
     relay::json_response,
     session::Session,
 };
+
+/// What is read of a body to find the id that a refusal must carry, where its sender is nobody we know.
+const STRANGERS_BYTES: u64 = 64 << 10;
+
+/// The id of a request whose sender may not call; none where it has none, or is larger than what is read of strangers.
+pub(super) async fn id_for_refusal(context: &Context<'_>, body: Incoming) -> Option<Bytes> {
+    let limit = STRANGERS_BYTES.min(context.snapshot.config.limits.request_bytes);
+    let received = receive(body, limit, &context.gateway.shared.budget).await.ok()?;
+    match Message::parse(received.bytes).ok()?.kind {
+        Kind::Request { id, .. } => Some(id),
+        Kind::Notification { .. } | Kind::Response { .. } => None,
+    }
+}
 
 pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
     let accepts = edge::check_accept(&context.head.method, &context.head.headers)?;

@@ -26,7 +26,9 @@ pub(super) async fn resource(
     let Kind::Request { id, method, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
     let params = span::value(&message.bytes, &["params"]).unwrap_or_default();
     let params = String::from_utf8_lossy(&params);
-    for target in &context.snapshot.targets {
+    let access = context.access()?;
+    let seen = context.snapshot.targets.iter().filter(|target| access.sees_target(target.alias()));
+    for target in seen {
         let Some(open) = session.open_target(target) else { continue };
         let own = context.gateway.sessions.own_id();
         let wire = open.wire.by(of);

@@ -85,6 +85,19 @@ impl Sessions {
             .await;
     }
 
+    /// Ends those that the configuration of now revokes, each in a task of its own.
+    pub(super) fn end_revoked(self: &Arc<Self>) {
+        for session in self.all().into_iter().filter(|session| self.revokes(session)) {
+            self.revoke(session);
+        }
+    }
+
+    /// Ends one session that the configuration revokes.
+    pub(super) fn revoke(self: &Arc<Self>, session: Arc<Session>) {
+        let sessions = Arc::clone(self);
+        self.tasks.spawn(async move { sessions.end_or_log(&session, EndReason::Administrator).await });
+    }
+
     /// As [`Self::end`], where nobody waits for the result.
     pub(super) async fn end_or_log(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) {
         if let Err(fault) = self.end(session, reason).await {
@@ -118,9 +131,11 @@ impl Sessions {
         let removed = match reason {
             EndReason::Removed => Ok(Removal::Gone),
             EndReason::Idle => self.delete_unused(session).await,
-            EndReason::Deleted | EndReason::Expired | EndReason::TargetsLost | EndReason::GatewayDeleted => {
-                self.delete(session).await
-            }
+            EndReason::Deleted
+            | EndReason::Expired
+            | EndReason::TargetsLost
+            | EndReason::GatewayDeleted
+            | EndReason::Administrator => self.delete(session).await,
         };
         let (ours, still_stored) = match removed {
             Ok(Removal::Ours) => (true, false),
@@ -165,7 +180,8 @@ impl Sessions {
                 | EndReason::Expired
                 | EndReason::TargetsLost
                 | EndReason::Removed
-                | EndReason::GatewayDeleted => self.delete(&session).await?,
+                | EndReason::GatewayDeleted
+                | EndReason::Administrator => self.delete(&session).await?,
             };
             self.release(session.key);
             if removed == Removal::Ours {

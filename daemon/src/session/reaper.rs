@@ -53,6 +53,7 @@ pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Co
                 look(&sessions, key, &mut wheel);
             }
             _ = sweep.tick() => {
+                sessions.end_revoked();
                 let sessions = Arc::clone(&sessions);
                 sessions.tasks.clone().spawn(async move { sweep_store(&sessions).await });
             }

@@ -21,6 +21,7 @@ use super::{
     principals::Principals,
     reaper::{self, Command},
     record::{Principal, Record},
+    revoked::Revoked,
     targets::TargetSession,
 };
 use crate::{
@@ -59,6 +60,8 @@ pub struct Sessions {
     /// What a session may have at once, by the current configuration.
     pub(super) limits: ArcSwap<LimitsConfig>,
     principals: Principals,
+    /// Which sessions the current configuration ends.
+    pub(super) revoked: ArcSwap<Revoked>,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -140,6 +143,7 @@ impl Sessions {
             targets: ArcSwap::default(),
             limits: ArcSwap::default(),
             principals: Principals::default(),
+            revoked: ArcSwap::default(),
             reaper,
         });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
@@ -147,10 +151,13 @@ impl Sessions {
         sessions
     }
 
-    /// Takes the targets and limits of a new configuration.
-    pub fn configure(&self, snapshot: &Snapshot) {
+    /// Takes the targets and limits of a new configuration, and ends the sessions that it revokes.
+    pub fn configure(self: &Arc<Self>, snapshot: &Snapshot, revoked: Revoked) {
         self.targets.store(Arc::new(snapshot.targets.clone()));
         self.limits.store(Arc::new(snapshot.config.limits.clone()));
+        // Before the sweep: a session that is entered meanwhile is judged by whoever enters it.
+        self.revoked.store(Arc::new(revoked));
+        self.end_revoked();
     }
 
     /// The time, as sessions count it.
@@ -172,7 +179,8 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Fault::TooManySessions`], [`Fault::StoreAway`] and [`Fault::StoreFull`]; nothing is left behind then.
-    pub async fn create(&self, opening: Opening) -> Result<SessionId, Fault> {
+    /// [`Fault::CallerDenied`], where its owner was denied while it began: it ends at once.
+    pub async fn create(self: &Arc<Self>, opening: Opening) -> Result<SessionId, Fault> {
         let Opening { principal, version, client_info, capabilities, timeout, idle, most, seen } = opening;
         let reserved = self.principals.reserve(&principal, most)?;
         let id = SessionId::mint().map_err(|_| Fault::StoreAway)?;
@@ -191,14 +199,18 @@ impl Sessions {
         });
         match self.store.compare_and_set(key, None, Arc::clone(&record)).await? {
             Written::Stored(revision) => {
-                let session = Session::new(key, Stored { record, revision }, now, seen);
-                if self.table.insert(key, Arc::new(session)).is_none() {
+                let session = Arc::new(Session::new(key, Stored { record, revision }, now, seen));
+                if self.table.insert(key, Arc::clone(&session)).is_none() {
                     reserved.keep();
                 }
                 self.metrics.sessions_held(self.table.len());
                 self.metrics.session_started();
                 tracing::info!(target: "audit", gateway = self.metrics.gateway(), session = %key, event = "session started");
                 self.rearm(key).await;
+                if self.revokes(&session) {
+                    self.revoke(session);
+                    return Err(Fault::CallerDenied);
+                }
                 Ok(id)
             }
             // 128 random bits that are taken: the store, or the randomness, is broken.
@@ -208,35 +220,51 @@ impl Sessions {
 
     /// Finds the session that `header` names, for `principal`.
     ///
-    /// Missing is 400; unknown, expired, ended and somebody else's are one and the same 404; a store that cannot be
-    /// asked is 503.
+    /// Missing is 400; unknown, expired, ended and somebody else's are one and the same 404, and somebody else's takes
+    /// the same steps as unknown. A store that cannot be asked is 503.
     ///
     /// # Errors
     /// [`Fault::MissingSession`], [`Fault::UnknownSession`], [`Fault::StoreAway`].
-    pub async fn find(&self, header: Option<&str>, principal: &Principal) -> Result<Arc<Session>, Fault> {
+    pub async fn find(
+        self: &Arc<Self>,
+        header: Option<&str>,
+        principal: &Principal,
+    ) -> Result<Arc<Session>, Fault> {
         let header = header.ok_or(Fault::MissingSession)?;
         let key = SessionId::parse(header).ok_or(Fault::UnknownSession)?.key();
         let now = self.now();
-        let held = self.table.get(&key).map(|entry| Arc::clone(entry.value()));
-        let session = match held {
-            Some(session) => session,
-            None => self.read_through(key, now).await?,
+        // One that is somebody else's is nobody's here, so that the store is asked as for an id that never was.
+        let session = match self.held(key).filter(|session| session.principal == *principal) {
+            // It may have ended while its record could not be removed, and is not read through again then.
+            Some(session) if session.alive(now) && !self.revokes(&session) => session,
+            Some(_) => return Err(Fault::UnknownSession),
+            None => self.read_through(key, principal, now).await?,
         };
-        if session.principal != *principal || !session.alive(now) {
-            return Err(Fault::UnknownSession);
-        }
         session.touch(now);
         Ok(session)
     }
 
-    async fn read_through(&self, key: Key, now: Timestamp) -> Result<Arc<Session>, Fault> {
-        let stored = self.store.get(key).await?.ok_or(Fault::UnknownSession)?;
-        if stored.record.expired(now) {
+    /// Asks the store for a session that `principal` has not here. Whoever it is not for changes nothing by asking.
+    async fn read_through(
+        self: &Arc<Self>,
+        key: Key,
+        principal: &Principal,
+        now: Timestamp,
+    ) -> Result<Arc<Session>, Fault> {
+        let theirs = |stored: &Stored| stored.record.principal == *principal && !stored.record.expired(now);
+        let stored = self.store.get(key).await?.filter(theirs).ok_or(Fault::UnknownSession)?;
+        let session = self.hold(Arc::new(Session::new(key, stored, now, Marks::default())));
+        if self.revokes(&session) {
+            self.revoke(session);
             return Err(Fault::UnknownSession);
         }
-        let session = self.hold(Arc::new(Session::new(key, stored, now, Marks::default())));
         self.rearm(key).await;
         Ok(session)
+    }
+
+    /// Whether the configuration of now ends this session.
+    pub(super) fn revokes(&self, session: &Session) -> bool {
+        self.revoked.load().covers(&session.stored().record, self.now())
     }
 
     /// Enters a session; of two that race, the first is the one.

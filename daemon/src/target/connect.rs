@@ -18,6 +18,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use mooring_runtime::Tasks;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tower_service::Service;
 
 use super::{
@@ -43,6 +44,11 @@ pub struct Connector {
     /// What runs beside requests: the processes of targets among it.
     tasks: Tasks,
 }
+
+/// A bundle of certificate authorities that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no certificate authority can be read")]
+pub struct BadAuthorities;
 
 /// An address that requests may not go to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +80,31 @@ impl Connector {
     /// What runs beside requests.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// As this one, but trusting the authorities of `pem` and no other.
+    ///
+    /// # Errors
+    /// [`BadAuthorities`], where there is none in it that can be read.
+    pub fn trusting(&self, pem: &[u8]) -> Result<Self, BadAuthorities> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            roots.add(certificate.map_err(|_| BadAuthorities)?).map_err(|_| BadAuthorities)?;
+        }
+        if roots.is_empty() {
+            return Err(BadAuthorities);
+        }
+        let tls = rustls::ClientConfig::builder_with_provider(Arc::clone(self.tls.crypto_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|_| BadAuthorities)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls), rules: Arc::clone(&self.rules), tasks: self.tasks.clone() })
+    }
+
+    /// Whether requests may go to this machine.
+    pub fn allows_loopback(&self) -> bool {
+        self.rules.loopback
     }
 
     /// Judges an address that a URL names literally: no resolver sees it.

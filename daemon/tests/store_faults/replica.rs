@@ -120,6 +120,7 @@ impl Replica {
             budget: Budget::new(1 << 26),
             identity: moored::session::table::Identity::new().unwrap(),
             store_bytes: 1 << 20,
+            cluster: None,
         };
         let gateway = Gateway::start_with(config, shared, Store::new(store.clone()));
         let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();

@@ -36,7 +36,8 @@ pub fn judge(
             .map_or(view.rollout, |deployment| Rollout::of(Some(deployment))),
         Outcome::Refused(_) | Outcome::Failed(_) => view.rollout,
     };
-    let verdicts = verdicts(view, outcome, rollout);
+    let bound = gateway.spec.auth.anonymous.is_none();
+    let verdicts = verdicts(view, outcome, rollout, bound);
     let known = old.map_or(&[][..], |old| &old.conditions);
     let (targets, address) = match &view.configured {
         Ok(configured) => (Some(count(configured, view)), Some(address(gateway, view))),
@@ -54,7 +55,7 @@ pub fn judge(
     }
 }
 
-fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout) -> Vec<Verdict> {
+fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout, bound: bool) -> Vec<Verdict> {
     let (accepted, programmed) = match &view.configured {
         Ok(configured) => {
             (Verdict::yes(condition::ACCEPTED, reason::ACCEPTED), programmed(configured, view, rollout))
@@ -83,11 +84,15 @@ fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout) -> Vec<Verdict> {
             reason::MEMORY_STORE,
             "sessions live in the memory of their pod and end with it",
         ),
-        Verdict::no(
-            condition::PRINCIPALS_BOUND,
-            reason::ANONYMOUS,
-            "anybody who reaches the address is served, and a session belongs to whoever holds its id",
-        ),
+        if bound {
+            Verdict::yes(condition::PRINCIPALS_BOUND, reason::AUTHENTICATED)
+        } else {
+            Verdict::no(
+                condition::PRINCIPALS_BOUND,
+                reason::ANONYMOUS,
+                "anybody who reaches the address is served, and a session belongs to whoever holds its id",
+            )
+        },
     ]
 }
 

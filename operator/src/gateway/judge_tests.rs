@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use mooring_crds::{
     Attachment, Platform,
+    auth::{GatewayAuth, ServiceAccountAuth},
     compile::compile,
     config::{Report, TargetReport},
     names,
@@ -195,6 +196,15 @@ fn warnings_are_conditions_of_their_own_that_do_not_hold() {
     let status = judge(&gateway, &view(&gateway), &deployment((0, 0, 0), 1), None, &at(1));
     assert_eq!(says(&status, "SessionsDurable"), ("False".to_owned(), "MemoryStore".to_owned()));
     assert_eq!(says(&status, "PrincipalsBound"), ("False".to_owned(), "Anonymous".to_owned()));
+}
+
+#[test]
+fn sessions_are_bound_where_callers_are_told_apart() {
+    let mut gateway = gateway();
+    let accounts = ServiceAccountAuth { audiences: vec!["tools".to_owned()], allowed: Vec::new() };
+    gateway.spec.auth = GatewayAuth { service_account: Some(accounts), ..GatewayAuth::default() };
+    let status = judge(&gateway, &view(&gateway), &deployment((0, 0, 0), 1), None, &at(1));
+    assert_eq!(says(&status, "PrincipalsBound"), ("True".to_owned(), "Authenticated".to_owned()));
 }
 
 #[test]

@@ -32,13 +32,14 @@ pub(crate) async fn run(options: &Test) -> Result<(), Failure> {
     step("unit and in-process tests", cargo_test(&["--workspace"], filter)).await?;
     step("install real peers", async {
         peers::install_node().await?;
+        peers::install_identity_provider().await?;
         peers::install_python(1).await?;
         peers::install_python(2).await?;
         peers::install_rust().await?;
         Ok(())
     })
     .await?;
-    let peers = ["--package", "e2e", "--features", "peers", "--test", "peers"];
+    let peers = ["--package", "e2e", "--features", "peers", "--test", "peers", "--test", "owners"];
     step("real peers", cargo_test(&peers, filter)).await?;
     if options.no_cluster {
         say("the cluster tests were left out, as --no-cluster says");
