@@ -2,8 +2,10 @@
 //! means the same with and without a cluster.
 
 mod accept;
+mod accept_secrets;
 mod address;
 mod attach;
+mod secrets;
 
 use std::ops::RangeInclusive;
 
@@ -15,6 +17,7 @@ use crate::config::{
     AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, StoreConfig, Streaming,
 };
 use crate::gateway::{ToolNames, ToolNaming};
+use crate::secrets::SecretSource;
 use crate::serving::Endpoint;
 use crate::{MCPGateway, MCPTarget, names};
 
@@ -50,6 +53,8 @@ pub struct Compiled {
     pub config: GatewayConfig,
     /// The targets that refer to it, oldest first.
     pub attachments: Vec<Attachment>,
+    /// Where the values come from that the configuration names by key.
+    pub secrets: Vec<SecretSource>,
 }
 
 /// What became of a target at a gateway.
@@ -74,7 +79,9 @@ pub fn compile(
 ) -> Result<Compiled, Refusal> {
     accept_gateway(gateway, platform)?;
     let spec = &gateway.spec;
-    let (targets, attachments) = attach::attach(gateway, targets, platform);
+    let attach::Attached { configs: targets, attachments, secrets: of_targets } =
+        attach::attach(gateway, targets, platform);
+    let secrets = secrets::of_gateway(gateway).into_iter().chain(of_targets).collect();
     let config = GatewayConfig {
         name: gateway.name_any(),
         namespace: gateway.namespace().unwrap_or_default(),
@@ -104,7 +111,7 @@ pub fn compile(
         },
         targets,
     };
-    Ok(Compiled { config, attachments })
+    Ok(Compiled { config, attachments, secrets })
 }
 
 fn naming(tools: &ToolNames) -> Naming {

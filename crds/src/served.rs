@@ -5,7 +5,7 @@ use crate::auth::GatewayAuth;
 use crate::gateway::{
     AllowedNamespaces, AllowedTargets, MCPGatewaySpec, NamespacesFrom, Streaming, ToolNames,
 };
-use crate::server::{Server, ServerType, ServiceServer, UrlServer};
+use crate::server::{Server, ServerType};
 use crate::serving::{Drain, Endpoint, Expose, Limits};
 use crate::session::{GatewaySession, SessionMode};
 use crate::store::{Store, StoreType};
@@ -134,8 +134,8 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
         server,
         protocol,
         listing,
-        credentials,
-        headers,
+        credentials: _,
+        headers: _,
         tools,
         timeouts,
         on_session_loss,
@@ -151,8 +151,6 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
         Listing::Catalog => {}
         Listing::PerSession => found.instead(true, "spec.listing: PerSession", "write Catalog"),
     }
-    found.note(credentials.is_some(), "spec.credentials");
-    found.note(headers.is_some(), "spec.headers");
     found.note(tools.is_some(), "spec.tools");
     let Timeouts {
         connect_seconds: _,
@@ -172,7 +170,8 @@ pub fn target(spec: &MCPTargetSpec) -> Vec<Unserved> {
 }
 
 fn target_server(server: &Server, found: &mut Found) {
-    let Server { kind, url, service, container } = server;
+    // How a URL or a Service is reached is served whole.
+    let Server { kind, url: _, service: _, container } = server;
     match kind {
         ServerType::URL | ServerType::Service => found.note(container.is_some(), "spec.server.container"),
         ServerType::Container => {
@@ -182,12 +181,5 @@ fn target_server(server: &Server, found: &mut Found) {
                 "run it as a Deployment with a Service and write Service",
             );
         }
-    }
-    if let Some(UrlServer { address: _, ca_ref, client_certificate_ref }) = url {
-        found.note(ca_ref.is_some(), "spec.server.url.caRef");
-        found.note(client_certificate_ref.is_some(), "spec.server.url.clientCertificateRef");
-    }
-    if let Some(ServiceServer { name: _, port: _, path: _, scheme: _, ca_ref }) = service {
-        found.note(ca_ref.is_some(), "spec.server.service.caRef");
     }
 }

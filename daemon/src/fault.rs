@@ -6,7 +6,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::{jsonrpc::Invalid, version};
+use crate::{jsonrpc::Invalid, target::credentials::Trouble, version};
 
 /// Whose fault it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +118,9 @@ pub enum TargetFailure {
     /// An HTTP status that is no answer.
     #[error("answered HTTP {0}")]
     Status(u16),
+    /// What it is asked with is not to be had.
+    #[error("cannot be asked: {0}")]
+    Credentials(#[from] Trouble),
     /// Something that is not MCP.
     #[error("answered something that is not MCP: {0}")]
     Protocol(&'static str),
@@ -305,6 +308,7 @@ impl TargetFailure {
             Self::UnsupportedVersion(_) => "target_unsupported_version",
             Self::Redirect => "target_redirect",
             Self::Status(_) => "target_status",
+            Self::Credentials(_) => "target_credentials",
             Self::Protocol(_) => "target_protocol",
             Self::Refused(_) => "target_refused",
         }

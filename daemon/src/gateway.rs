@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
+use parking_lot::Mutex;
 
 use crate::{
     catalog::{Catalog, View},
@@ -45,27 +46,33 @@ pub struct Gateway {
     pub metrics: Arc<GatewayMetrics>,
     catalog: Catalog,
     snapshot: ArcSwap<Snapshot>,
+    /// Configuration and secrets change one at a time: each is made of the other's newest.
+    changing: Mutex<()>,
 }
 
 impl Gateway {
     /// Starts a gateway: its catalogue begins to learn at once.
-    pub fn start(config: GatewayConfig, shared: Shared) -> Arc<Self> {
+    pub fn start(config: GatewayConfig, secrets: Secrets, shared: Shared) -> Arc<Self> {
         let store = match config.store {
             StoreConfig::Memory => Store::new(Memory::new(shared.store_bytes)),
         };
-        Self::start_with(config, shared, store)
+        Self::begin(config, secrets, shared, store)
     }
 
-    /// As [`Self::start`], over a given store.
+    /// As [`Self::start`], over a given store and without secrets.
     pub fn start_with(config: GatewayConfig, shared: Shared, store: Store) -> Arc<Self> {
+        Self::begin(config, Secrets::default(), shared, store)
+    }
+
+    fn begin(config: GatewayConfig, secrets: Secrets, shared: Shared, store: Store) -> Arc<Self> {
         let metrics = Arc::new(shared.metrics.gateway(&config.name));
         let sessions = Sessions::start(store, shared.clock, &shared.tasks, Arc::clone(&metrics));
-        let snapshot =
-            Arc::new(Snapshot::new(config, Secrets::default(), None, &shared.connector, &shared.metrics));
+        let snapshot = Arc::new(Snapshot::new(config, secrets, None, &shared.connector, &shared.metrics));
         sessions.configure(&snapshot.targets);
         let catalog = Catalog::new(&shared.tasks, &snapshot);
         let snapshot = ArcSwap::new(snapshot);
-        let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot });
+        let changing = Mutex::new(());
+        let gateway = Arc::new(Self { shared, sessions, metrics, catalog, snapshot, changing });
         // Nearly every client has this version, and the report is made of it.
         drop(gateway.view(LATEST));
         gateway
@@ -73,11 +80,25 @@ impl Gateway {
 
     /// Takes a new configuration: new requests see it, sessions go on.
     pub fn configure(&self, config: GatewayConfig) {
+        let _changing = self.changing.lock();
         let older = self.snapshot();
+        self.take(config, older.secrets.clone(), &older);
+    }
+
+    /// Takes new values of the secrets: new requests are made with them, sessions go on.
+    pub fn rotate(&self, secrets: Secrets) {
+        let _changing = self.changing.lock();
+        let older = self.snapshot();
+        if older.secrets != secrets {
+            self.take(older.config.clone(), secrets, &older);
+        }
+    }
+
+    fn take(&self, config: GatewayConfig, secrets: Secrets, older: &Snapshot) {
         let snapshot = Arc::new(Snapshot::new(
             config,
-            older.secrets.clone(),
-            Some(&older),
+            secrets,
+            Some(older),
             &self.shared.connector,
             &self.shared.metrics,
         ));

@@ -25,6 +25,7 @@ use crate::{
         body::Outgoing,
         exchange::{self, Answer, NoAnswer, exchange},
         outcome::error_forgot_session,
+        propagation,
     },
 };
 
@@ -105,11 +106,16 @@ pub async fn relay(
         },
     };
     match head {
-        Head::Answer(Ok(answer)) => match (answer.events, accepts) {
-            (false, _) => json::relay(forward, answer).await,
-            (true, Accepts::JsonOrStream) => Ok(events::relay(forward, answer)),
-            (true, Accepts::Json) => events::collect(forward, answer).await,
-        },
+        Head::Answer(Ok(answer)) => {
+            let handed_back = propagation::handed_back(&answer.headers, &forward.open.target.config);
+            let mut response = match (answer.events, accepts) {
+                (false, _) => json::relay(forward, answer).await,
+                (true, Accepts::JsonOrStream) => Ok(events::relay(forward, answer)),
+                (true, Accepts::Json) => events::collect(forward, answer).await,
+            }?;
+            response.headers_mut().extend(handed_back);
+            Ok(response)
+        }
         Head::Answer(Err(none)) => forward.refusal(none).await.map(|error| json_response(Body::whole(error))),
         Head::Ended(fault) => Err(fault),
         Head::Silent => Ok(events::relay_pending(forward, pending)),

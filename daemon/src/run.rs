@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use mooring_crds::{Platform, config::DrainConfig};
+use mooring_crds::{Platform, config::DrainConfig, names};
 use mooring_runtime::{Clock, Outcome, Readiness, Tasks, health::Health, signal::Termination, telemetry};
 use tokio::{net::TcpListener, sync::watch, time::timeout};
 
@@ -10,14 +10,15 @@ use crate::{
     args::{Args, Command, Common, Gateway as GatewayArgs, Serve},
     config::{
         cluster::{self, BadConfig, Names},
-        files::{self, BadFiles},
+        files::{self, BadFiles, Served},
+        secrets::Secrets,
     },
     fault::Fault,
     gateway::{Gateway, Shared},
     listener::{self, Routes},
     metrics::Metrics,
     receive::Budget,
-    target::{address::Rules, connect::Connector},
+    target::{address::Rules, connect::Connector, credentials::Account},
 };
 
 /// Why the process could not start.
@@ -71,8 +72,8 @@ async fn run_files(args: Serve) -> Result<(), Error> {
         session_timeout_seconds: args.session_timeout_min..=args.session_timeout_max,
         allow_loopback: true,
     };
-    let configs = files::load(&args.files, &platform)?;
-    for config in &configs {
+    let served = files::load(&args.files, &platform)?;
+    for Served { config, secrets: _ } in &served {
         tracing::warn!(
             gateway = config.name,
             "anonymous: its sessions belong to nobody (PrincipalsBound=False)"
@@ -84,9 +85,12 @@ async fn run_files(args: Serve) -> Result<(), Error> {
     }
     let mut process = Process::start(&args.common, true)?;
     // All of them share the quarter of the memory that sessions may take.
-    process.shared.store_bytes /= configs.len().max(1);
-    let drain = configs.iter().map(|config| config.drain).max_by_key(|drain| drain.deadline_seconds);
-    let gateways = configs.into_iter().map(|config| Gateway::start(config, process.shared.clone())).collect();
+    process.shared.store_bytes /= served.len().max(1);
+    let drain = served.iter().map(|served| served.config.drain).max_by_key(|drain| drain.deadline_seconds);
+    let gateways = served
+        .into_iter()
+        .map(|Served { config, secrets }| Gateway::start(config, secrets, process.shared.clone()))
+        .collect();
     // Without a cluster no endpoint has to spread, so the delay before the drain is nobody's gain.
     let drain = DrainConfig { delay_seconds: 0, ..drain.unwrap_or(NO_DRAIN) };
     process.serve(args.listen, Routes::named(gateways), || drain).await
@@ -94,18 +98,30 @@ async fn run_files(args: Serve) -> Result<(), Error> {
 
 async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
     telemetry::start(&args.common.log, args.common.log_format.into())?;
-    let process = Process::start(&args.common, false)?;
+    let mut process = Process::start(&args.common, false)?;
     let (config, digest) = cluster::mounted(Path::new(&args.config_dir))?;
-    let gateway = Gateway::start(config, process.shared.clone());
+    let secrets = match &args.credentials_dir {
+        Some(folder) => cluster::secrets::mounted(folder)
+            .map_err(|source| BadConfig::Read { path: folder.display().to_string(), source })?,
+        None => Secrets::default(),
+    };
+    let client = cluster::client().await?;
+    // The pod runs as the account of its workload's name.
+    let account = Account::new(client.clone(), args.namespace.clone(), names::gateway(&config.name).workload);
+    process.shared.connector = process.shared.connector.with_account(account);
+    let gateway = Gateway::start(config, secrets, process.shared.clone());
     let names = Names {
         config_map: args.config_map,
         report_map: args.report_map,
         pod: args.pod,
         namespace: args.namespace,
     };
-    let client = cluster::client().await?;
     let (tell, digest) = watch::channel(digest);
     let tasks = &process.shared.tasks;
+    if let Some(secret) = args.credentials_secret {
+        let namespace = names.namespace.clone();
+        tasks.spawn(cluster::secrets::follow(client.clone(), namespace, secret, gateway.clone()));
+    }
     tasks.spawn(cluster::follow(client.clone(), names.clone(), gateway.clone(), tell));
     tasks.spawn(cluster::report_changes(client, names, gateway.clone(), digest));
     let routes = Routes::one(gateway.clone());

@@ -3,17 +3,20 @@
 pub mod address;
 pub mod body;
 pub mod connect;
+pub mod credentials;
 pub mod exchange;
 pub mod handshake;
 pub mod outcome;
+pub mod propagation;
 pub mod stream;
+pub mod trust;
 pub mod unary;
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, Uri,
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT},
 };
 use http_body_util::BodyExt;
@@ -28,8 +31,9 @@ use tokio::{
 use self::{
     body::Outgoing,
     connect::{Connector, Forbidden, Pool},
+    credentials::{Credentials, Tokens},
 };
-use crate::{fault::TargetFailure, metrics::TargetMetrics, version::Version};
+use crate::{config::secrets::Secrets, fault::TargetFailure, metrics::TargetMetrics, version::Version};
 
 /// `Mcp-Session-Id`.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -57,6 +61,9 @@ pub struct Target {
     pub config: TargetConfig,
     /// Its metric handles.
     pub metrics: TargetMetrics,
+    /// The values that its configuration names by key.
+    secrets: Secrets,
+    credentials: Credentials,
     uri: Uri,
     pool: Pool,
     /// Its own, so that a target whose DELETEs hang keeps no other target's waiting (case 010).
@@ -121,6 +128,7 @@ impl Target {
     /// [`BadTarget`], where its URL cannot be used.
     pub fn new(
         config: TargetConfig,
+        secrets: &Secrets,
         connector: &Connector,
         metrics: TargetMetrics,
     ) -> Result<Arc<Self>, BadTarget> {
@@ -129,9 +137,23 @@ impl Target {
         connector
             .check_literal(host)
             .map_err(|forbidden| BadTarget::Forbidden(config.alias.clone(), forbidden))?;
-        let pool = connector.pool(Duration::from_secs(config.timeouts.connect_seconds.into()));
+        let secrets = secrets.only(&config.secret_keys());
+        let connect_time = Duration::from_secs(config.timeouts.connect_seconds.into());
+        // A target that cannot be asked as it should be is asked nothing; it heals when its values come.
+        let (pool, credentials) = match trust::settings(&config.tls, &secrets) {
+            Ok(None) => (connector.pool(connect_time), Credentials::new(&config, &secrets, connector)),
+            Ok(Some(tls)) => {
+                (connector.pool_with(&tls, connect_time), Credentials::new(&config, &secrets, connector))
+            }
+            Err(trouble) => (connector.pool(connect_time), Credentials::broken(trouble)),
+        };
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
-        Ok(Arc::new(Self { config, metrics, uri, pool, farewells, answers }))
+        Ok(Arc::new(Self { config, metrics, secrets, credentials, uri, pool, farewells, answers }))
+    }
+
+    /// Whether a target of this configuration and with these values is this one.
+    pub fn is(&self, config: &TargetConfig, secrets: &Secrets) -> bool {
+        self.config == *config && self.secrets == secrets.only(&config.secret_keys())
     }
 
     /// Its alias: its name in errors, logs and metrics.
@@ -157,7 +179,7 @@ impl Target {
         let mut request = self.request(Method::POST, wire, body);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
-        self.send(request).await
+        self.send(request, wire).await
     }
 
     /// Opens the GET stream of a session. The caller bounds the wait.
@@ -167,7 +189,7 @@ impl Target {
     pub async fn get(&self, wire: &Wire) -> Result<Response<Incoming>, TargetFailure> {
         let mut request = self.request(Method::GET, wire, Outgoing::default());
         request.headers_mut().insert(ACCEPT, EVENTS);
-        self.send(request).await
+        self.send(request, wire).await
     }
 
     /// Ends a session at the target. Best effort: a target may answer 405, or not at all.
@@ -178,7 +200,7 @@ impl Target {
         // Never closed; a permit only bounds how many run at once.
         let _permit = self.farewells.acquire().await;
         let request = self.request(Method::DELETE, wire, Outgoing::default());
-        match timeout(FAREWELL, self.send(request)).await {
+        match timeout(FAREWELL, self.send(request, wire)).await {
             Ok(Ok(response)) => tracing::debug!(
                 target = self.alias(),
                 status = response.status().as_u16(),
@@ -200,9 +222,10 @@ impl Target {
     fn request(&self, method: Method, wire: &Wire, body: Outgoing) -> Request<Outgoing> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        *request.uri_mut() = self.uri.clone();
+        *request.uri_mut() = self.uri_with(wire.of.query.as_deref());
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, AGENT);
+        headers.extend(wire.of.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(version) = wire.version {
             headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
         }
@@ -212,7 +235,51 @@ impl Target {
         request
     }
 
-    async fn send(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
+    /// Its URL, with a client's query parameters behind its own.
+    fn uri_with(&self, query: Option<&str>) -> Uri {
+        let Some(query) = query else { return self.uri.clone() };
+        let mut parts = self.uri.clone().into_parts();
+        let path = self.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let joint = if path.contains('?') { '&' } else { '?' };
+        // It came in a URL, so it can stand in one.
+        if let Ok(with) = format!("{path}{joint}{query}").parse() {
+            parts.path_and_query = Some(with);
+        }
+        Uri::from_parts(parts).unwrap_or_else(|_| self.uri.clone())
+    }
+
+    /// Sends it with the target's credentials.
+    async fn send(
+        &self,
+        mut request: Request<Outgoing>,
+        wire: &Wire,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        self.credentials.add(request.headers_mut())?;
+        match self.credentials.tokens() {
+            None => self.dispatch(request).await,
+            // Boxed: most targets have none, and their calls should not carry the room for it.
+            Some(tokens) => Box::pin(self.send_with(tokens, request, &wire.of)).await,
+        }
+    }
+
+    /// Sends it with a token; a second time where it was refused with one that may be worth nothing any more.
+    async fn send_with(
+        &self,
+        tokens: &Tokens,
+        mut request: Request<Outgoing>,
+        of: &OnBehalf,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        let mut again = request.clone();
+        let shown = tokens.add(of, request.headers_mut(), None).await?;
+        let response = self.dispatch(request).await?;
+        if response.status() != StatusCode::UNAUTHORIZED || !shown.is_old() {
+            return Ok(response);
+        }
+        tokens.add(of, again.headers_mut(), Some(&shown)).await?;
+        self.dispatch(again).await
+    }
+
+    async fn dispatch(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
         self.pool.request(request).await.map_err(|error| describe(&error))
     }
 }
@@ -230,7 +297,7 @@ pub async fn drain(mut body: Incoming) {
 }
 
 /// Finds the cause that helps: a refused address, or the innermost error.
-fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
+pub(crate) fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
     let mut cause: &(dyn Error + 'static) = error;
     loop {
         if let Some(io) = cause.downcast_ref::<std::io::Error>()

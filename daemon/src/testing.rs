@@ -73,7 +73,8 @@ pub(crate) fn target(alias: &str) -> std::sync::Arc<crate::target::Target> {
     let rules = crate::target::address::Rules { loopback: true, refused: Vec::new() };
     let connector = crate::target::connect::Connector::new(rules).unwrap();
     let metrics = crate::metrics::Metrics::new().unwrap().target("tools", alias);
-    crate::target::Target::new(target_config(alias), &connector, metrics).unwrap()
+    let secrets = crate::config::secrets::Secrets::default();
+    crate::target::Target::new(target_config(alias), &secrets, &connector, metrics).unwrap()
 }
 
 /// A router with prefixes.

@@ -80,7 +80,7 @@ fn gateway() -> Arc<Gateway> {
         budget: Budget::new(1 << 20),
         store_bytes: 1 << 20,
     };
-    Gateway::start(support::config(), shared)
+    Gateway::start(support::config(), moored::config::secrets::Secrets::default(), shared)
 }
 
 /// Lets paused time pass.

@@ -3,7 +3,7 @@
 
 use kube::ResourceExt;
 
-use super::{Platform, Refusal, address};
+use super::{Platform, Refusal, accept_secrets, address};
 use crate::condition::reason;
 use crate::served::{self, Unserved};
 use crate::server::{ServerType, ServiceServer};
@@ -43,7 +43,8 @@ pub fn accept_target(target: &MCPTarget, platform: &Platform) -> Result<(), Refu
         address::check(&url.address, platform.allow_loopback)
             .map_err(|wrong| invalid(format!("spec.server.url.address {wrong}")))?;
     }
-    server.service.as_ref().map_or(Ok(()), service)
+    server.service.as_ref().map_or(Ok(()), service)?;
+    accept_secrets::accept(target, platform)
 }
 
 /// Whether the agent can be served: by this version, none can.
@@ -62,7 +63,7 @@ pub(super) fn invalid(message: impl Into<String>) -> Refusal {
     Refusal { reason: reason::INVALID, message: message.into() }
 }
 
-fn ensure(holds: bool, message: &'static str) -> Result<(), Refusal> {
+pub(super) fn ensure(holds: bool, message: &'static str) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err(invalid(message)) }
 }
 

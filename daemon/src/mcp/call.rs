@@ -33,7 +33,8 @@ pub(super) async fn tool(
     let (target, own) = route(context, session, &exposed).await?;
     context.account.target = Some(target.alias().to_owned());
 
-    let of = Arc::new(OnBehalf::default());
+    let (headers, query) = (&context.head.headers, context.head.uri.query());
+    let of = Arc::new(OnBehalf::from_request(headers, query, &target.config, None));
     let mut call = Call::begin(session, id, &target)?;
     let sessions = Arc::clone(&context.gateway.sessions);
     let open = tokio::select! {

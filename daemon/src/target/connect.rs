@@ -22,6 +22,8 @@ use tower_service::Service;
 use super::{
     address::{Refused, Rules, refusal},
     body::Outgoing,
+    credentials::Account,
+    trust,
 };
 
 /// A pooled client for one target.
@@ -39,6 +41,7 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 pub struct Connector {
     tls: Arc<rustls::ClientConfig>,
     rules: Arc<Rules>,
+    account: Option<Account>,
 }
 
 /// An address that requests may not go to.
@@ -52,13 +55,19 @@ impl Connector {
     /// # Errors
     /// Where the TLS library refuses its own defaults.
     pub fn new(rules: Rules) -> Result<Self, rustls::Error> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules) })
+        let tls = trust::builder()?.with_root_certificates(trust::public_roots()).with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules), account: None })
+    }
+
+    /// The same, with an account whose tokens targets may be asked with.
+    #[must_use]
+    pub fn with_account(self, account: Account) -> Self {
+        Self { account: Some(account), ..self }
+    }
+
+    /// The account that this daemon runs as; none outside a cluster.
+    pub fn account(&self) -> Option<&Account> {
+        self.account.as_ref()
     }
 
     /// Judges an address that a URL names literally: no resolver sees it.
@@ -72,13 +81,18 @@ impl Connector {
 
     /// A pool of its own for one target, so that none waits behind another's connections.
     pub fn pool(&self, connect_timeout: Duration) -> Pool {
+        self.pool_with(&self.tls, connect_timeout)
+    }
+
+    /// The same, with TLS settings of the target's own.
+    pub fn pool_with(&self, tls: &Arc<rustls::ClientConfig>, connect_timeout: Duration) -> Pool {
         let mut http = HttpConnector::new_with_resolver(Resolver { rules: Arc::clone(&self.rules) });
         http.set_nodelay(true);
         http.enforce_http(false);
         http.set_connect_timeout(Some(connect_timeout));
         http.set_keepalive(Some(TCP_KEEPALIVE));
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config((*self.tls).clone())
+            .with_tls_config((**tls).clone())
             .https_or_http()
             .enable_http1()
             .wrap_connector(http);
