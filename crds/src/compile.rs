@@ -12,6 +12,7 @@ use std::ops::RangeInclusive;
 use kube::ResourceExt;
 
 pub use accept::{accept_agent, accept_gateway, accept_target};
+pub use secrets::{sources_of_gateway, sources_of_target};
 
 use crate::config::{
     AuthConfig, DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, StoreConfig, Streaming,
@@ -81,7 +82,7 @@ pub fn compile(
     let spec = &gateway.spec;
     let attach::Attached { configs: targets, attachments, secrets: of_targets } =
         attach::attach(gateway, targets, platform);
-    let secrets = secrets::of_gateway(gateway).into_iter().chain(of_targets).collect();
+    let secrets = sources_of_gateway(gateway).into_iter().chain(of_targets).collect();
     let config = GatewayConfig {
         name: gateway.name_any(),
         namespace: gateway.namespace().unwrap_or_default(),

@@ -278,7 +278,7 @@ fn a_store_in_one_pod_serves_one_replica() {
 fn secretive(spec: &str) -> mooring_crds::Compiled {
     let target = target("ai", "weather", 1, &format!("{{gatewayRefs: [{{name: tools}}], {spec}}}"));
     let compiled = compile(&gateway(ANONYMOUS), &[target], &Platform::default()).unwrap();
-    assert_eq!(compiled.attachments[0].outcome, Ok("weather".to_owned()));
+    assert!(compiled.attachments.iter().all(|attachment| attachment.outcome.is_ok()));
     compiled
 }
 

@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod metrics;
 pub mod queue;
 pub mod reconcile;
+pub mod references;
 pub mod rollout;
 pub mod run;
 pub mod schema;

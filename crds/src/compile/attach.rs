@@ -193,7 +193,7 @@ fn url(server: &Server, namespace: &str) -> Result<String, Refusal> {
 }
 
 /// The object's uid; without a cluster, something as unique.
-fn uid(target: &MCPTarget) -> String {
+pub(super) fn uid(target: &MCPTarget) -> String {
     let without = || full_name(&target.namespace().unwrap_or_default(), &target.name_any());
     target.uid().unwrap_or_else(without)
 }

@@ -3,6 +3,7 @@
 
 use kube::ResourceExt;
 
+use super::attach::uid;
 use crate::config::{CredentialsConfig, TlsConfig, TokenClient};
 use crate::credentials::{ClientCredentials, Credentials, SecretHeader, ServiceAccountToken, TokenExchange};
 use crate::reference::{CaKind, CaReference, SecretReference};
@@ -14,7 +15,7 @@ use crate::{MCPGateway, MCPTarget};
 const ACCOUNT_TOKEN_SECONDS: u32 = 3600;
 
 /// The values that a gateway itself needs.
-pub(super) fn of_gateway(gateway: &MCPGateway) -> Vec<SecretSource> {
+pub fn sources_of_gateway(gateway: &MCPGateway) -> Vec<SecretSource> {
     let namespace = gateway.namespace().unwrap_or_default();
     let from = |key: &str, name: &str, entry: &str| SecretSource {
         key: key.to_owned(),
@@ -38,6 +39,11 @@ pub(super) fn of_gateway(gateway: &MCPGateway) -> Vec<SecretSource> {
         sources.push(from(secrets::TLS_KEY, name, "tls.key"));
     }
     sources
+}
+
+/// The values that a target needs, whatever becomes of it at its gateways.
+pub fn sources_of_target(target: &MCPTarget) -> Vec<SecretSource> {
+    of_target(target, &uid(target)).sources
 }
 
 /// What a target is asked with and trusted by.

@@ -67,15 +67,19 @@ fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout) -> Vec<Verdict> {
             )
         }
     };
+    let resolved = resolved(view);
     let ready = match outcome {
         Outcome::Refused(Refusal { reason, message }) | Outcome::Failed(Refusal { reason, message }) => {
             Verdict::no(condition::READY, reason, message.clone())
+        }
+        Outcome::Applied(_) if !resolved.holds() => {
+            Verdict::no(condition::READY, resolved.reason, resolved.message.clone())
         }
         Outcome::Applied(_) => ready(view, rollout, &programmed),
     };
     vec![
         accepted,
-        Verdict::yes(condition::RESOLVED_REFS, reason::RESOLVED),
+        resolved,
         programmed,
         ready,
         Verdict::no(
@@ -89,6 +93,15 @@ fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout) -> Vec<Verdict> {
             "anybody who reaches the address is served, and a session belongs to whoever holds its id",
         ),
     ]
+}
+
+/// Of the gateway's own references; what a target's lead to stands in the target's status.
+fn resolved(view: &View) -> Verdict {
+    let own = view.credentials.unresolved.iter().find(|missing| missing.source.target.is_none());
+    own.map_or_else(
+        || Verdict::yes(condition::RESOLVED_REFS, reason::RESOLVED),
+        |missing| Verdict::no(condition::RESOLVED_REFS, reason::SECRET_NOT_FOUND, missing.to_string()),
+    )
 }
 
 fn programmed(configured: &Configured, view: &View, rollout: Rollout) -> Verdict {

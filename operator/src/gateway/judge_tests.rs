@@ -8,7 +8,7 @@ use mooring_crds::{
     names,
 };
 
-use super::*;
+use super::{super::observe::Credentials, *};
 use crate::{condition::find, daemons::Daemons, kind::Applied};
 
 fn at(second: i64) -> Time {
@@ -48,6 +48,7 @@ fn view(gateway: &MCPGateway) -> View {
         daemons: Daemons::default(),
         service_account: Some("sa-1".to_owned()),
         rollout: Rollout::default(),
+        credentials: Credentials::default(),
     }
 }
 

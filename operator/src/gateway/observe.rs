@@ -1,10 +1,14 @@
 //! What is known of one gateway: its configuration, its daemons' reports and its pods. Reads stores only.
 
+use std::{collections::BTreeMap, fmt};
+
+use k8s_openapi::{ByteString, api::core::v1::Secret};
 use mooring_crds::{
     MCPGateway,
     compile::{Compiled, Refusal, compile},
     config::{CONFIG_FORMAT, DaemonConfig},
     names::{self, GatewayNames},
+    secrets::{Resolved, Unresolved, resolve},
 };
 
 use crate::{
@@ -27,6 +31,39 @@ pub struct View {
     pub service_account: Option<String>,
     /// How far its pods have come.
     pub rollout: Rollout,
+    /// The values that its configuration names by key.
+    pub credentials: Credentials,
+}
+
+/// The values that a configuration names by key, and those of them that are not to be had now.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// By key. What is not to be had now is as it last was: sessions that work go on.
+    pub values: BTreeMap<String, Vec<u8>>,
+    /// What leads to nothing.
+    pub unresolved: Vec<Unresolved>,
+}
+
+/// Shows keys, never values.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { values, unresolved } = self;
+        f.debug_struct("Credentials").field("keys", &values.keys()).field("unresolved", unresolved).finish()
+    }
+}
+
+impl Credentials {
+    /// What was found, and beside it what `last` has of the keys that were not.
+    pub fn new(resolved: Resolved, last: Option<&Secret>) -> Self {
+        let Resolved { mut values, unresolved, unread } = resolved;
+        let data = last.and_then(|last| last.data.as_ref());
+        for key in unresolved.iter().map(|missing| &missing.source.key).chain(&unread) {
+            if let Some(ByteString(kept)) = data.and_then(|data| data.get(key)) {
+                values.insert(key.clone(), kept.clone());
+            }
+        }
+        Self { values, unresolved }
+    }
 }
 
 /// A configuration and its fingerprint.
@@ -56,8 +93,16 @@ pub fn observe(gateway: &MCPGateway, stores: &Stores, settings: &Settings) -> Vi
     let slices = stores.slices(&Key::new(&key.namespace, &names.workload));
     let service_account = child(ChildKind::ServiceAccount, &names.workload);
     let report = child(ChildKind::ConfigMap, &names.report);
+    let configured = compile(gateway, &targets, &settings.platform).map(Configured::from);
+    let sources = configured.as_ref().map_or(&[][..], |configured| &configured.compiled.secrets);
+    let last = child(ChildKind::Secret, &names.credentials);
+    let last = last.and_then(|last| serde_json::from_value(last.data.clone()).ok());
     View {
-        configured: compile(gateway, &targets, &settings.platform).map(Configured::from),
+        credentials: Credentials::new(
+            resolve(sources, |source, entry| stores.value(source, entry)),
+            last.as_ref(),
+        ),
+        configured,
         daemons: Daemons::read(report.as_deref(), &slices),
         service_account: service_account.and_then(|account| account.metadata.uid.clone()),
         rollout: Rollout::of(child(ChildKind::Deployment, &names.workload).as_deref()),
