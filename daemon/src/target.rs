@@ -4,6 +4,7 @@ pub mod address;
 pub mod body;
 pub mod connect;
 pub mod credentials;
+mod endpoints;
 pub mod exchange;
 pub mod handshake;
 pub mod outcome;
@@ -12,7 +13,7 @@ pub mod stream;
 pub mod trust;
 pub mod unary;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -25,13 +26,14 @@ use mooring_crds::config::TargetConfig;
 use mooring_runtime::Tasks;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use self::{
     body::Outgoing,
     connect::{Connector, Forbidden, Pool},
     credentials::{Credentials, Tokens},
+    endpoints::Endpoints,
 };
 use crate::{config::secrets::Secrets, fault::TargetFailure, metrics::TargetMetrics, version::Version};
 
@@ -65,7 +67,10 @@ pub struct Target {
     secrets: Secrets,
     credentials: Credentials,
     uri: Uri,
+    connector: Connector,
+    tls: Option<Arc<rustls::ClientConfig>>,
     pool: Pool,
+    endpoints: Endpoints,
     /// Its own, so that a target whose DELETEs hang keeps no other target's waiting (case 010).
     farewells: Semaphore,
     answers: Arc<Semaphore>,
@@ -78,6 +83,8 @@ pub struct Wire {
     pub id: Option<HeaderValue>,
     /// The version negotiated with that target, never the client's (case 016); none before it is.
     pub version: Option<Version>,
+    /// The address behind the Service that has the session; none where the Service decides.
+    pub endpoint: Option<SocketAddr>,
     /// On whose behalf.
     pub of: Arc<OnBehalf>,
 }
@@ -96,12 +103,12 @@ pub struct OnBehalf {
 impl Wire {
     /// Before a session: what `initialize` is sent with.
     pub fn first(of: &Arc<OnBehalf>) -> Self {
-        Self { id: None, version: None, of: Arc::clone(of) }
+        Self { id: None, version: None, endpoint: None, of: Arc::clone(of) }
     }
 
     /// The same session on behalf of another request.
     pub fn by(&self, of: &Arc<OnBehalf>) -> Self {
-        Self { id: self.id.clone(), version: self.version, of: Arc::clone(of) }
+        Self { id: self.id.clone(), version: self.version, endpoint: self.endpoint, of: Arc::clone(of) }
     }
 
     /// Whether both are one session.
@@ -127,7 +134,7 @@ impl Target {
     /// # Errors
     /// [`BadTarget`], where its URL cannot be used.
     pub fn new(
-        config: TargetConfig,
+        mut config: TargetConfig,
         secrets: &Secrets,
         connector: &Connector,
         metrics: TargetMetrics,
@@ -140,20 +147,52 @@ impl Target {
         let secrets = secrets.only(&config.secret_keys());
         let connect_time = Duration::from_secs(config.timeouts.connect_seconds.into());
         // A target that cannot be asked as it should be is asked nothing; it heals when its values come.
-        let (pool, credentials) = match trust::settings(&config.tls, &secrets) {
-            Ok(None) => (connector.pool(connect_time), Credentials::new(&config, &secrets, connector)),
-            Ok(Some(tls)) => {
-                (connector.pool_with(&tls, connect_time), Credentials::new(&config, &secrets, connector))
-            }
-            Err(trouble) => (connector.pool(connect_time), Credentials::broken(trouble)),
+        let (tls, credentials) = match trust::settings(&config.tls, &secrets) {
+            Ok(tls) => (tls, Credentials::new(&config, &secrets, connector)),
+            Err(trouble) => (None, Credentials::broken(trouble)),
         };
+        let pool = connector.pool_with(tls.as_ref(), None, connect_time);
+        let addresses = std::mem::take(&mut config.endpoints);
+        let (connector, endpoints) = (connector.clone(), Endpoints::default());
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
-        Ok(Arc::new(Self { config, metrics, secrets, credentials, uri, pool, farewells, answers }))
+        let target = Self {
+            config,
+            metrics,
+            secrets,
+            credentials,
+            uri,
+            connector,
+            tls,
+            pool,
+            endpoints,
+            farewells,
+            answers,
+        };
+        target.set_endpoints(&addresses);
+        Ok(Arc::new(target))
     }
 
-    /// Whether a target of this configuration and with these values is this one.
+    /// Takes the ready addresses behind its Service: `address:port`. Those that requests may not go to are left out.
+    pub fn set_endpoints(&self, addresses: &[String]) {
+        let usable = addresses.iter().filter_map(|address| address.parse::<SocketAddr>().ok());
+        let usable = usable.filter(|address| self.connector.check_literal(&address.ip().to_string()).is_ok());
+        self.endpoints.set(usable.collect());
+    }
+
+    /// Where a new session begins; none where the Service decides.
+    pub fn pick_endpoint(&self) -> Option<SocketAddr> {
+        self.endpoints.pick(Instant::now())
+    }
+
+    /// Whether requests go to that address now, and not where the Service says.
+    pub fn has_endpoint(&self, address: SocketAddr) -> bool {
+        self.endpoints.usable(address, Instant::now())
+    }
+
+    /// Whether a target of this configuration, whatever its endpoints, and with these values is this one.
     pub fn is(&self, config: &TargetConfig, secrets: &Secrets) -> bool {
-        self.config == *config && self.secrets == secrets.only(&config.secret_keys())
+        let lasting = TargetConfig { endpoints: Vec::new(), ..config.clone() };
+        self.config == lasting && self.secrets == secrets.only(&config.secret_keys())
     }
 
     /// Its alias: its name in errors, logs and metrics.
@@ -256,9 +295,9 @@ impl Target {
     ) -> Result<Response<Incoming>, TargetFailure> {
         self.credentials.add(request.headers_mut())?;
         match self.credentials.tokens() {
-            None => self.dispatch(request).await,
+            None => self.dispatch(request, wire.endpoint).await,
             // Boxed: most targets have none, and their calls should not carry the room for it.
-            Some(tokens) => Box::pin(self.send_with(tokens, request, &wire.of)).await,
+            Some(tokens) => Box::pin(self.send_with(tokens, request, wire)).await,
         }
     }
 
@@ -267,20 +306,47 @@ impl Target {
         &self,
         tokens: &Tokens,
         mut request: Request<Outgoing>,
-        of: &OnBehalf,
+        wire: &Wire,
     ) -> Result<Response<Incoming>, TargetFailure> {
         let mut again = request.clone();
-        let shown = tokens.add(of, request.headers_mut(), None).await?;
-        let response = self.dispatch(request).await?;
+        let shown = tokens.add(&wire.of, request.headers_mut(), None).await?;
+        let response = self.dispatch(request, wire.endpoint).await?;
         if response.status() != StatusCode::UNAUTHORIZED || !shown.is_old() {
             return Ok(response);
         }
-        tokens.add(of, again.headers_mut(), Some(&shown)).await?;
-        self.dispatch(again).await
+        tokens.add(&wire.of, again.headers_mut(), Some(&shown)).await?;
+        self.dispatch(again, wire.endpoint).await
     }
 
-    async fn dispatch(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
-        self.pool.request(request).await.map_err(|error| describe(&error))
+    async fn dispatch(
+        &self,
+        request: Request<Outgoing>,
+        at: Option<SocketAddr>,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        match at {
+            None => self.pool.request(request).await.map_err(|error| describe(&error)),
+            Some(at) => Box::pin(self.dispatch_to(request, at)).await,
+        }
+    }
+
+    /// To the address that has the session, or, where it is gone or takes no connection, where the Service says.
+    async fn dispatch_to(
+        &self,
+        request: Request<Outgoing>,
+        at: SocketAddr,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        let open = || self.connector.pool_with(self.tls.as_ref(), Some(at), self.connect_bound());
+        let Some(pool) = self.endpoints.pool(at, Instant::now(), open) else {
+            return self.pool.request(request).await.map_err(|error| describe(&error));
+        };
+        match pool.request(request.clone()).await {
+            // Without a connection nothing was sent, so that this is no repetition.
+            Err(error) if error.is_connect() => {
+                self.endpoints.failed(at, Instant::now());
+                self.pool.request(request).await.map_err(|error| describe(&error))
+            }
+            answered => answered.map_err(|error| describe(&error)),
+        }
     }
 }
 

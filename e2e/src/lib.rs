@@ -13,3 +13,4 @@ pub mod peers;
 pub mod process;
 pub mod scripted;
 pub mod settings;
+pub mod token_endpoint;

@@ -42,6 +42,7 @@ impl Snapshot {
             let kept =
                 older.and_then(|older| older.targets.iter().find(|target| target.is(wanted, &secrets)));
             if let Some(kept) = kept {
+                kept.set_endpoints(&wanted.endpoints);
                 targets.push(Arc::clone(kept));
                 continue;
             }

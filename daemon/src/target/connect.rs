@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
@@ -27,7 +28,7 @@ use super::{
 };
 
 /// A pooled client for one target.
-pub type Pool = Client<HttpsConnector<HttpConnector<Resolver>>, Outgoing>;
+pub type Pool = Client<HttpsConnector<Dial>, Outgoing>;
 
 /// Idle connections kept for one target.
 const IDLE_CONNECTIONS: usize = 256;
@@ -81,26 +82,53 @@ impl Connector {
 
     /// A pool of its own for one target, so that none waits behind another's connections.
     pub fn pool(&self, connect_timeout: Duration) -> Pool {
-        self.pool_with(&self.tls, connect_timeout)
+        self.pool_with(None, None, connect_timeout)
     }
 
-    /// The same, with TLS settings of the target's own.
-    pub fn pool_with(&self, tls: &Arc<rustls::ClientConfig>, connect_timeout: Duration) -> Pool {
+    /// The same, with TLS settings of the target's own, and to one address whatever the URL's name leads to.
+    pub fn pool_with(
+        &self,
+        tls: Option<&Arc<rustls::ClientConfig>>,
+        at: Option<SocketAddr>,
+        connect_timeout: Duration,
+    ) -> Pool {
         let mut http = HttpConnector::new_with_resolver(Resolver { rules: Arc::clone(&self.rules) });
         http.set_nodelay(true);
         http.enforce_http(false);
         http.set_connect_timeout(Some(connect_timeout));
         http.set_keepalive(Some(TCP_KEEPALIVE));
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config((**tls).clone())
+            .with_tls_config((**tls.unwrap_or(&self.tls)).clone())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(http);
+            .wrap_connector(Dial { http, at });
         Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_timer(TokioTimer::new())
             .build(https)
+    }
+}
+
+/// Makes connections: where the URL leads to, or to one address in its place. The URL's name is Host and SNI all the same.
+#[derive(Debug, Clone)]
+pub struct Dial {
+    http: HttpConnector<Resolver>,
+    at: Option<SocketAddr>,
+}
+
+impl Service<Uri> for Dial {
+    type Response = <HttpConnector<Resolver> as Service<Uri>>::Response;
+    type Error = <HttpConnector<Resolver> as Service<Uri>>::Error;
+    type Future = <HttpConnector<Resolver> as Service<Uri>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.http.poll_ready(context)
+    }
+
+    fn call(&mut self, url: Uri) -> Self::Future {
+        let at = self.at.and_then(|at| format!("http://{at}/").parse().ok());
+        self.http.call(at.unwrap_or(url))
     }
 }
 
