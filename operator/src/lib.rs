@@ -12,6 +12,7 @@ pub mod condition;
 pub mod context;
 pub mod controller;
 pub mod daemons;
+pub mod endpoints;
 pub mod error;
 pub mod events;
 pub mod gateway;

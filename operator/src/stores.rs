@@ -40,7 +40,7 @@ pub struct Scope {
     pub agents: Store<Guarded<ACPAgent>>,
     /// Children by kind: those with our label, and every Service.
     pub children: Vec<(ChildKind, Store<DynamicObject>)>,
-    /// The endpoints of our Services.
+    /// The endpoints of every Service: targets name anybody's.
     pub slices: Store<EndpointSlice>,
     /// Anybody's Secrets; of those that nothing refers to, only that they are there.
     pub secrets: Objects<Secret>,
@@ -150,7 +150,7 @@ impl Stores {
         }
     }
 
-    /// The endpoints of one of our Services.
+    /// The endpoints of one Service.
     pub fn slices(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
         let Some(scope) = self.scope(&service.namespace) else { return Vec::new() };
         scope.slices.state_filter(|slice| service_of(slice).as_ref() == Some(service))

@@ -160,8 +160,8 @@ impl Starter<'_> {
             }
         }
         let stores = self.stores.clone();
-        // An EndpointSlice bears the labels of its Service.
-        self.watch((self.typed(namespace), everything().labels(&ours)), slices, move |change| {
+        // Targets name Services of anybody's.
+        self.watch((self.typed(namespace), everything()), slices, move |change| {
             triggers::slice(change, &stores.gateways(), &stores.targets(|_| true))
         });
         // Helm keeps whole charts in Secrets.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use mooring_crds::{
-    MCPGateway,
+    MCPGateway, MCPTarget,
     compile::{Compiled, Refusal, compile},
     config::{CONFIG_FORMAT, DaemonConfig},
     names::{self, GatewayNames},
@@ -12,8 +12,8 @@ use mooring_crds::{
 };
 
 use crate::{
-    child::ChildKind, context::Settings, daemons::Daemons, key::Key, rollout::Rollout, stores::Stores,
-    target::references,
+    child::ChildKind, context::Settings, daemons::Daemons, endpoints, key::Key, rollout::Rollout,
+    stores::Stores, target::references, triggers::service_key,
 };
 
 /// A gateway and what surrounds it. Targets look at their gateways through it, too.
@@ -84,6 +84,22 @@ impl From<Compiled> for Configured {
     }
 }
 
+/// Notes where each target's Service leads to now.
+fn with_endpoints(mut compiled: Compiled, targets: &[MCPTarget], stores: &Stores) -> Compiled {
+    for config in &mut compiled.config.targets {
+        let of = |target: &&MCPTarget| {
+            target.metadata.name.as_ref() == Some(&config.name)
+                && target.metadata.namespace.as_ref() == Some(&config.namespace)
+        };
+        let Some(target) = targets.iter().find(of) else { continue };
+        let (Some(key), Some(service)) = (service_key(target), &target.spec.server.service) else { continue };
+        if let Some(found) = stores.child(ChildKind::Service, &key) {
+            config.endpoints = endpoints::ready(&found, service.port, &stores.slices(&key));
+        }
+    }
+    compiled
+}
+
 /// Reads everything around a gateway.
 pub fn observe(gateway: &MCPGateway, stores: &Stores, settings: &Settings) -> View {
     let key = Key::of(gateway);
@@ -93,7 +109,8 @@ pub fn observe(gateway: &MCPGateway, stores: &Stores, settings: &Settings) -> Vi
     let slices = stores.slices(&Key::new(&key.namespace, &names.workload));
     let service_account = child(ChildKind::ServiceAccount, &names.workload);
     let report = child(ChildKind::ConfigMap, &names.report);
-    let configured = compile(gateway, &targets, &settings.platform).map(Configured::from);
+    let compiled = compile(gateway, &targets, &settings.platform);
+    let configured = compiled.map(|compiled| Configured::from(with_endpoints(compiled, &targets, stores)));
     let sources = configured.as_ref().map_or(&[][..], |configured| &configured.compiled.secrets);
     let last = child(ChildKind::Secret, &names.credentials);
     let last = last.and_then(|last| serde_json::from_value(last.data.clone()).ok());
