@@ -2,6 +2,7 @@
 //! since some of them look at, or stop, the one operator.
 
 mod clients;
+mod credentials;
 mod manifests;
 mod operator;
 mod ownership;
