@@ -2,10 +2,12 @@
 //! means the same with and without a cluster.
 
 mod accept;
+mod accept_secrets;
 mod address;
 mod attach;
 mod auth;
 mod process;
+mod secrets;
 
 use std::ops::RangeInclusive;
 
@@ -13,11 +15,13 @@ use kube::ResourceExt;
 
 pub use accept::{accept_agent, accept_gateway, accept_target};
 pub use address::{Wrong, check as requests_may_go_to};
+pub use secrets::{sources_of_gateway, sources_of_target};
 
 use crate::config::{
     DrainConfig, GatewayConfig, LimitsConfig, Naming, SessionConfig, SessionMode, StoreConfig, Streaming,
 };
 use crate::gateway::{ToolNames, ToolNaming};
+use crate::secrets::SecretSource;
 use crate::serving::{Endpoint, Limits};
 use crate::{MCPGateway, MCPTarget, names};
 
@@ -62,6 +66,8 @@ pub struct Compiled {
     pub config: GatewayConfig,
     /// The targets that refer to it, oldest first.
     pub attachments: Vec<Attachment>,
+    /// Where the values come from that the configuration names by key.
+    pub secrets: Vec<SecretSource>,
 }
 
 /// What became of a target at a gateway.
@@ -86,7 +92,9 @@ pub fn compile(
 ) -> Result<Compiled, Refusal> {
     accept_gateway(gateway, platform)?;
     let spec = &gateway.spec;
-    let (targets, attachments) = attach::attach(gateway, targets, platform);
+    let attach::Attached { configs: targets, attachments, secrets: of_targets } =
+        attach::attach(gateway, targets, platform);
+    let secrets = sources_of_gateway(gateway).into_iter().chain(of_targets).collect();
     let config = GatewayConfig {
         name: gateway.name_any(),
         namespace: gateway.namespace().unwrap_or_default(),
@@ -122,7 +130,7 @@ pub fn compile(
         },
         targets,
     };
-    Ok(Compiled { config, attachments })
+    Ok(Compiled { config, attachments, secrets })
 }
 
 fn limits(limits: &Limits) -> LimitsConfig {

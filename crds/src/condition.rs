@@ -44,6 +44,8 @@ pub mod reason {
     pub const GATEWAY_NOT_ACCEPTED: &str = "GatewayNotAccepted";
     /// ResolvedRefs, of a target: there is no such Service, or not this port of it.
     pub const SERVICE_NOT_FOUND: &str = "ServiceNotFound";
+    /// ResolvedRefs: a Secret or ConfigMap, or a key of one, is not there.
+    pub const SECRET_NOT_FOUND: &str = "SecretNotFound";
 
     /// Programmed: every daemon works by this generation.
     pub const PROGRAMMED: &str = "Programmed";

@@ -11,13 +11,13 @@ use crate::rule;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("(has(self.headers) && size(self.headers) > 0) == (self.type == 'Headers')")
-    .message("headers goes with type Headers and is needed there; write type: Headers with at least one header, or remove headers"))]
+    .message(rule::CREDENTIALS_HEADERS))]
 #[x_kube(validation = Rule::new("has(self.clientCredentials) == (self.type == 'ClientCredentials')")
-    .message("clientCredentials goes with type ClientCredentials and is needed there; write both, or remove clientCredentials"))]
+    .message(rule::CREDENTIALS_CLIENT))]
 #[x_kube(validation = Rule::new("has(self.tokenExchange) == (self.type == 'TokenExchange')")
-    .message("tokenExchange goes with type TokenExchange and is needed there; write both, or remove tokenExchange"))]
+    .message(rule::CREDENTIALS_EXCHANGE))]
 #[x_kube(validation = Rule::new("has(self.serviceAccountToken) == (self.type == 'ServiceAccountToken')")
-    .message("serviceAccountToken goes with type ServiceAccountToken and is needed there; write both, or remove serviceAccountToken"))]
+    .message(rule::CREDENTIALS_ACCOUNT))]
 pub struct Credentials {
     /// Headers, ClientCredentials, TokenExchange or ServiceAccountToken.
     #[serde(rename = "type")]
@@ -58,11 +58,11 @@ pub struct SecretHeader {
     /// The header's name, such as Authorization.
     #[schemars(length(min = 1, max = 128))]
     #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9-]+$')")
-        .message("name is no header's name; write letters, digits and - only, like Authorization"))]
+        .message(rule::HEADER_NAME))]
     #[x_kube(validation = Rule::new("self.lowerAscii() != 'mcp-session-id'")
         .message(rule::SESSION_ID_HEADER))]
     #[x_kube(validation = Rule::new("self.lowerAscii() == 'mcp-session-id' || !(self.lowerAscii().startsWith('mcp-') || self.lowerAscii().startsWith('x-forwarded-') || self.lowerAscii() in ['host', 'forwarded', 'last-event-id', 'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'content-type', 'accept'])")
-        .message("the gateway writes headers of routing and transport itself; remove it and write a header that carries a credential, like Authorization or X-API-Key"))]
+        .message(rule::ROUTING_HEADER))]
     pub name: String,
     /// Where its value is.
     pub secret_ref: SecretKeyReference,
@@ -76,9 +76,9 @@ pub struct ClientCredentials {
     #[serde(rename = "tokenURL")]
     #[schemars(length(min = 1, max = 2048))]
     #[x_kube(validation = Rule::new("self.matches('^https?://[^/?#@ ]+([/?][^#@ ]*)?$')")
-        .message("tokenURL is no absolute http or https URL without user and fragment; write it like https://id.example.org/token"))]
+        .message(rule::TOKEN_URL))]
     pub token_url: String,
-    /// A Secret with the keys client_id and client_secret.
+    /// A Secret with the keys client_id and client_secret; both are needed.
     pub client_secret_ref: SecretReference,
     /// Scopes to ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,9 +99,9 @@ pub struct TokenExchange {
     #[serde(rename = "tokenURL")]
     #[schemars(length(min = 1, max = 2048))]
     #[x_kube(validation = Rule::new("self.matches('^https?://[^/?#@ ]+([/?][^#@ ]*)?$')")
-        .message("tokenURL is no absolute http or https URL without user and fragment; write it like https://id.example.org/token"))]
+        .message(rule::TOKEN_URL))]
     pub token_url: String,
-    /// A Secret with the keys client_id and client_secret.
+    /// A Secret with the keys client_id and client_secret; both are needed.
     pub client_secret_ref: SecretReference,
     /// The audience to ask for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ pub mod propagation;
 pub mod reference;
 pub mod rule;
 pub mod scaling;
+pub mod secrets;
 pub mod served;
 pub mod server;
 pub mod serving;

@@ -16,12 +16,19 @@ pub struct GatewayNames {
     pub config: String,
     /// The ConfigMap the daemons report in.
     pub report: String,
+    /// The Secret with the values that the configuration names by key.
+    pub credentials: String,
 }
 
 /// The names of the children of the gateway called `name`.
 pub fn gateway(name: &str) -> GatewayNames {
     let workload = workload(name, "-mcp");
-    GatewayNames { config: format!("{workload}-config"), report: format!("{workload}-report"), workload }
+    GatewayNames {
+        config: format!("{workload}-config"),
+        report: format!("{workload}-report"),
+        credentials: format!("{workload}-credentials"),
+        workload,
+    }
 }
 
 /// `name` as the value of the label `app.kubernetes.io/instance`: itself, or shortened with a hash.

@@ -86,5 +86,37 @@ pub const PREFIX: &str = "prefix is letters, digits and . _ - only, at most 63, 
 pub const TIMEOUTS_POSITIVE: &str = "a time in spec.timeouts is below 1 second; write connectSeconds, requestSeconds and maximumSeconds of 1 or more";
 /// `spec.timeouts.requestSeconds` against `maximumSeconds`.
 pub const TIMEOUTS_ORDER: &str = "requestSeconds is above maximumSeconds, which nothing exceeds; write a maximumSeconds of at least requestSeconds";
+/// `spec.credentials.headers` against `spec.credentials.type`.
+pub const CREDENTIALS_HEADERS: &str = "headers goes with type Headers and is needed there; write type: Headers with at least one header, or remove headers";
+/// `spec.credentials.clientCredentials` against `spec.credentials.type`.
+pub const CREDENTIALS_CLIENT: &str = "clientCredentials goes with type ClientCredentials and is needed there; write both, or remove clientCredentials";
+/// `spec.credentials.tokenExchange` against `spec.credentials.type`.
+pub const CREDENTIALS_EXCHANGE: &str =
+    "tokenExchange goes with type TokenExchange and is needed there; write both, or remove tokenExchange";
+/// `spec.credentials.serviceAccountToken` against `spec.credentials.type`.
+pub const CREDENTIALS_ACCOUNT: &str = "serviceAccountToken goes with type ServiceAccountToken and is needed there; write both, or remove serviceAccountToken";
+/// `spec.credentials.headers`.
+pub const MOST_CREDENTIALS: &str = "spec.credentials.headers has more than 10 entries; write at most 10";
+/// `spec.credentials.headers[].name`.
+pub const HEADER_NAME: &str =
+    "name is no header's name; write letters, digits and - only, like Authorization";
+/// `spec.credentials.headers[].name`, of a header that is not for credentials.
+pub const ROUTING_HEADER: &str = "the gateway writes headers of routing and transport itself; remove it and write a header that carries a credential, like Authorization or X-API-Key";
+/// `spec.credentials.*.tokenURL`.
+pub const TOKEN_URL: &str = "tokenURL is no absolute http or https URL without user and fragment; write it like https://id.example.org/token";
+/// `spec.credentials.serviceAccountToken.expirationSeconds`.
+pub const TOKEN_SECONDS: &str =
+    "spec.credentials.serviceAccountToken.expirationSeconds is below 600; write 600 or more";
+/// `caRef` and `clientCertificateRef` of a server that is asked in plain HTTP.
+pub const TLS_NEEDS_HTTPS: &str = "caRef and clientCertificateRef are for https, and the server is asked in plain http; write an https address or scheme: HTTPS, or remove them";
+/// `spec.headers`.
+pub const MOST_PROPAGATED: &str = "a list of spec.headers has more than 10 entries; write at most 10 in each";
+/// Entries of `spec.headers`.
+pub const PROPAGATED_NAME: &str =
+    "an entry of spec.headers is no header's or parameter's name; write it like X-Trace-Id";
+/// `spec.headers.allowedRequest`.
+pub const REQUEST_HEADERS: &str = "headers that carry identity, routing or transport are handed on by nobody; remove Authorization, Cookie, Host, Forwarded, X-Forwarded-*, Mcp-*, Last-Event-ID and hop-by-hop headers, and write credentials under spec.credentials";
+/// `spec.headers.allowedResponse`.
+pub const RESPONSE_HEADERS: &str = "headers that carry identity, routing or transport are handed on by nobody; remove Set-Cookie, WWW-Authenticate, Location, Access-Control-*, Mcp-* and hop-by-hop headers";
 /// `Mcp-Session-Id` among headers.
 pub const SESSION_ID_HEADER: &str = "Mooring mints and keeps the session id of each side itself; remove it";

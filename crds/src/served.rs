@@ -1,11 +1,11 @@
 //! Which fields this version does not serve. Pure; every field of a served kind is named here, so that a new one does
 //! not compile until it is decided.
 
-use crate::auth::{GatewayAuth, Oidc};
+use crate::auth::GatewayAuth;
 use crate::gateway::{
     AllowedNamespaces, AllowedTargets, MCPGatewaySpec, NamespacesFrom, Streaming, ToolNames,
 };
-use crate::server::{ContainerServer, ContainerTransport, Server, ServerType, ServiceServer, UrlServer};
+use crate::server::{ContainerServer, ContainerTransport, Server, ServerType};
 use crate::serving::{Drain, Endpoint, Expose, Limits};
 use crate::session::{GatewaySession, SessionMode};
 use crate::store::{Store, StoreType};
@@ -101,18 +101,7 @@ fn gateway_session(session: &GatewaySession) {
 }
 
 fn gateway_auth(auth: &GatewayAuth, found: &mut Found) {
-    let GatewayAuth { oidc, service_account: _, anonymous: _, delegation, denied: _ } = auth;
-    if let Some(Oidc {
-        issuer: _,
-        audiences: _,
-        allowed_clients: _,
-        required_scopes: _,
-        required_claims: _,
-        ca_ref,
-    }) = oidc
-    {
-        found.note(ca_ref.is_some(), "spec.auth.oidc.caRef");
-    }
+    let GatewayAuth { oidc: _, service_account: _, anonymous: _, delegation, denied: _ } = auth;
     found.note(delegation.is_some(), "spec.auth.delegation");
 }
 
@@ -138,8 +127,8 @@ pub fn target(spec: &MCPTargetSpec, processes: bool) -> Vec<Unserved> {
         server,
         protocol: _,
         listing: _,
-        credentials,
-        headers,
+        credentials: _,
+        headers: _,
         tools: _,
         timeouts,
         on_session_loss,
@@ -147,8 +136,6 @@ pub fn target(spec: &MCPTargetSpec, processes: bool) -> Vec<Unserved> {
     } = spec;
     let mut found = Found::default();
     target_server(server, processes, &mut found);
-    found.note(credentials.is_some(), "spec.credentials");
-    found.note(headers.is_some(), "spec.headers");
     let Timeouts {
         connect_seconds: _,
         request_seconds: _,
@@ -164,7 +151,8 @@ pub fn target(spec: &MCPTargetSpec, processes: bool) -> Vec<Unserved> {
 }
 
 fn target_server(server: &Server, processes: bool, found: &mut Found) {
-    let Server { kind, url, service, container } = server;
+    // How a URL or a Service is reached is served whole.
+    let Server { kind, url: _, service: _, container } = server;
     match kind {
         ServerType::URL | ServerType::Service => found.note(container.is_some(), "spec.server.container"),
         ServerType::Container if processes => {
@@ -179,13 +167,6 @@ fn target_server(server: &Server, processes: bool, found: &mut Found) {
                 "run it as a Deployment with a Service and write Service",
             );
         }
-    }
-    if let Some(UrlServer { address: _, ca_ref, client_certificate_ref }) = url {
-        found.note(ca_ref.is_some(), "spec.server.url.caRef");
-        found.note(client_certificate_ref.is_some(), "spec.server.url.clientCertificateRef");
-    }
-    if let Some(ServiceServer { name: _, port: _, path: _, scheme: _, ca_ref }) = service {
-        found.note(ca_ref.is_some(), "spec.server.service.caRef");
     }
 }
 

@@ -55,6 +55,7 @@ fn a_plain_name_is_kept() {
         workload: "tools-mcp".to_owned(),
         config: "tools-mcp-config".to_owned(),
         report: "tools-mcp-report".to_owned(),
+        credentials: "tools-mcp-credentials".to_owned(),
     };
     assert_eq!(gateway("tools"), names);
     assert_eq!(instance("tools.v1"), "tools.v1");
@@ -72,8 +73,8 @@ fn no_two_gateways_share_a_child_or_a_label() {
     let mut children = BTreeSet::new();
     let mut labels = BTreeSet::new();
     for name in &names {
-        let GatewayNames { workload, config, report } = gateway(name);
-        for child in [workload, config, report] {
+        let GatewayNames { workload, config, report, credentials } = gateway(name);
+        for child in [workload, config, report, credentials] {
             assert!(children.insert(child.clone()), "{name}: {child} is another's");
         }
         assert!(labels.insert(instance(name)), "{name}: {} is another's", instance(name));
@@ -84,7 +85,7 @@ fn no_two_gateways_share_a_child_or_a_label() {
 #[test]
 fn every_name_is_one_that_its_object_may_have() {
     for name in tricky() {
-        let GatewayNames { workload, config, report } = gateway(&name);
+        let GatewayNames { workload, config, report, credentials } = gateway(&name);
         assert!(workload.len() <= 52, "{name}: {workload}");
         for child in [&workload, &config, &report] {
             assert!(child.starts_with(|c: char| c.is_ascii_lowercase()), "{name}: {child}");
@@ -94,6 +95,8 @@ fn every_name_is_one_that_its_object_may_have() {
             );
             assert!(!child.ends_with('-') && child.len() <= 63, "{name}: {child}");
         }
+        // A Secret's name is a subdomain, which may be longer than a label.
+        assert_eq!(credentials, format!("{workload}-credentials"));
         let label = instance(&name);
         assert!(label.len() <= 63 && !label.ends_with(['-', '.', '_']), "{name}: {label}");
     }

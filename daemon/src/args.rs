@@ -53,6 +53,12 @@ pub struct Gateway {
     /// The ConfigMap with the configuration, watched by name.
     #[arg(long)]
     pub config_map: String,
+    /// Where the credentials are mounted; they may be missing there.
+    #[arg(long)]
+    pub credentials_dir: Option<PathBuf>,
+    /// The Secret with the credentials, watched by name.
+    #[arg(long)]
+    pub credentials_secret: Option<String>,
     /// The ConfigMap that takes this pod's report.
     #[arg(long)]
     pub report_map: String,

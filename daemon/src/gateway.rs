@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 use http::HeaderMap;
 use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
+use parking_lot::Mutex;
 
 use crate::{
     auth::{Caller, Cluster},
@@ -65,19 +66,25 @@ pub struct Gateway {
     requests: Places,
     catalog: Catalog,
     snapshot: ArcSwap<Snapshot>,
+    /// Configuration and secrets change one at a time: each is made of the other's newest.
+    changing: Mutex<()>,
 }
 
 impl Gateway {
     /// Starts a gateway: its catalogue begins to learn at once.
-    pub fn start(config: GatewayConfig, shared: Shared) -> Arc<Self> {
+    pub fn start(config: GatewayConfig, secrets: Secrets, shared: Shared) -> Arc<Self> {
         let store = match config.store {
             StoreConfig::Memory => Store::new(Memory::new(shared.store_bytes)),
         };
-        Self::start_with(config, shared, store)
+        Self::begin(config, secrets, shared, store)
     }
 
-    /// As [`Self::start`], over a given store.
+    /// As [`Self::start`], over a given store and without secrets.
     pub fn start_with(config: GatewayConfig, shared: Shared, store: Store) -> Arc<Self> {
+        Self::begin(config, Secrets::default(), shared, store)
+    }
+
+    fn begin(config: GatewayConfig, secrets: Secrets, shared: Shared, store: Store) -> Arc<Self> {
         let metrics = Arc::new(shared.metrics.gateway(&config.name));
         let sessions = Sessions::start(
             store,
@@ -86,7 +93,7 @@ impl Gateway {
             Arc::clone(&metrics),
             shared.identity.clone(),
         );
-        let snapshot = Arc::new(Snapshot::new(config, Secrets::default(), None, &shared));
+        let snapshot = Arc::new(Snapshot::new(config, secrets, None, &shared));
         sessions.configure(&snapshot, revoked(&snapshot));
         let certificates = Arc::<Certificates>::default();
         certificates.take(&snapshot.config, &snapshot.secrets);
@@ -100,6 +107,7 @@ impl Gateway {
             requests: Places::default(),
             catalog,
             snapshot,
+            changing: Mutex::new(()),
         });
         let weak = Arc::downgrade(&gateway);
         gateway.sessions.tell_hints(Hints(Box::new(move |session, open, method| {
@@ -114,9 +122,22 @@ impl Gateway {
 
     /// Takes a new configuration: new requests see it, sessions go on.
     pub fn configure(&self, config: GatewayConfig) {
+        let _changing = self.changing.lock();
         let older = self.snapshot();
-        let secrets = older.secrets.clone();
-        let snapshot = Arc::new(Snapshot::new(config, secrets, Some(&older), &self.shared));
+        self.take(config, older.secrets.clone(), &older);
+    }
+
+    /// Takes new values of the secrets: new requests are made with them, sessions go on.
+    pub fn rotate(&self, secrets: Secrets) {
+        let _changing = self.changing.lock();
+        let older = self.snapshot();
+        if older.secrets != secrets {
+            self.take(older.config.clone(), secrets, &older);
+        }
+    }
+
+    fn take(&self, config: GatewayConfig, secrets: Secrets, older: &Snapshot) {
+        let snapshot = Arc::new(Snapshot::new(config, secrets, Some(older), &self.shared));
         self.snapshot.store(Arc::clone(&snapshot));
         self.sessions.configure(&snapshot, revoked(&snapshot));
         self.certificates.take(&snapshot.config, &snapshot.secrets);

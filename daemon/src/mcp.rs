@@ -44,7 +44,7 @@ use crate::{
     jsonrpc::reply,
     relay::json_response,
     session::{Session, ephemeral::Ephemeral, record::Principal},
-    target::{OnBehalf, PROTOCOL_VERSION, SESSION_ID},
+    target::{OnBehalf, PROTOCOL_VERSION, SESSION_ID, Target},
     version::Version,
 };
 
@@ -120,7 +120,7 @@ async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answ
             Ok(caller) => context.caller = Some(caller),
             Err(fault) => {
                 if *method == Method::POST {
-                    context.id = post::id_for_refusal(context, body).await;
+                    context.id = Box::pin(post::id_for_refusal(context, body)).await;
                 }
                 return Err(fault);
             }
@@ -161,10 +161,15 @@ impl Context<'_> {
         Ok(Access::of(&self.snapshot.config.access, self.caller()?))
     }
 
-    /// The caller, for what is asked of targets in its name. What a target is handed on of its request is added where
-    /// the target is known.
+    /// The caller, for what is asked of targets in its name whatever they are.
     fn on_behalf(&self) -> Result<OnBehalf, Fault> {
         Ok(OnBehalf { token: self.caller()?.token.clone(), ..OnBehalf::default() })
+    }
+
+    /// The caller and its request, as far as `target` is handed them on.
+    fn on_behalf_at(&self, target: &Target) -> Result<OnBehalf, Fault> {
+        let (headers, query) = (&self.head.headers, self.head.uri.query());
+        Ok(OnBehalf::from_request(headers, query, &target.config, self.caller()?.token.clone()))
     }
 
     /// Finds the session that the request names, and holds it to the version that it says it speaks.

@@ -43,6 +43,7 @@ use crate::{
         body::Outgoing,
         exchange::{self, Answer, NoAnswer, exchange},
         outcome::error_forgot_session,
+        propagation,
     },
 };
 
@@ -144,16 +145,7 @@ pub async fn relay(
         }
     };
     match head {
-        Head::Answer(Ok(answer)) => match (answer.events, accepts) {
-            (false, _) => json::relay(forward, answer).await,
-            (true, Accepts::JsonOrStream) if forward.open_stream() => {
-                Ok(attached::respond(events(forward, Source::Body(answer.body))))
-            }
-            (true, Accepts::Json | Accepts::JsonOrStream) => {
-                let events = Events::new(forward, ClientStream::none(), Source::Body(answer.body));
-                events.collect().await.map(|answer| json_response(Body::whole(answer)))
-            }
-        },
+        Head::Answer(Ok(answer)) => answered(forward, answer, accepts).await,
         Head::Answer(Err(none)) => {
             let error = forward.refusal(none).await?;
             forward.call.answered();
@@ -169,6 +161,23 @@ pub async fn relay(
             Err(forward.too_late())
         }
     }
+}
+
+/// Relays an answer whose head has come, with those of its headers that the target's configuration hands back.
+async fn answered(mut forward: Forward, answer: Answer, accepts: Accepts) -> Result<Response<Body>, Fault> {
+    let handed_back = propagation::handed_back(&answer.headers, &forward.open.target.config);
+    let mut response = match (answer.events, accepts) {
+        (false, _) => json::relay(forward, answer).await,
+        (true, Accepts::JsonOrStream) if forward.open_stream() => {
+            Ok(attached::respond(events(forward, Source::Body(answer.body))))
+        }
+        (true, Accepts::Json | Accepts::JsonOrStream) => {
+            let events = Events::new(forward, ClientStream::none(), Source::Body(answer.body));
+            Box::pin(events.collect()).await.map(|answer| json_response(Body::whole(answer)))
+        }
+    }?;
+    response.headers_mut().extend(handed_back);
+    Ok(response)
 }
 
 fn events(forward: Forward, source: Source) -> Events {

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
-use mooring_crds::{Platform, config::DrainConfig};
+use mooring_crds::{Platform, config::DrainConfig, names};
 use mooring_runtime::{Clock, Outcome, Readiness, Tasks, health::Health, signal::Termination, telemetry};
 use tokio::{net::TcpListener, sync::watch, time::timeout};
 
@@ -11,7 +11,8 @@ use crate::{
     auth::{Cluster, resource::is_protected},
     config::{
         cluster::{self, BadConfig, Names},
-        files::{self, BadFiles},
+        files::{self, BadFiles, Served},
+        secrets::Secrets,
     },
     fault::Fault,
     gateway::{Gateway, Shared},
@@ -20,7 +21,7 @@ use crate::{
     receive::Budget,
     seal::NoSeal,
     session::table::Identity,
-    target::{address::Rules, connect::Connector},
+    target::{address::Rules, connect::Connector, credentials::Account},
 };
 
 /// Why the process could not start.
@@ -79,8 +80,8 @@ async fn run_files(args: Serve) -> Result<(), Error> {
         allow_processes: true,
         has_cluster: false,
     };
-    let configs = files::load(&args.files, &platform)?;
-    for config in &configs {
+    let served = files::load(&args.files, &platform)?;
+    for Served { config, secrets: _ } in &served {
         if !is_protected(&config.auth) {
             tracing::warn!(
                 gateway = config.name,
@@ -92,8 +93,8 @@ async fn run_files(args: Serve) -> Result<(), Error> {
             "memory store: its sessions end with this process (SessionsDurable=False)"
         );
     }
-    for target in configs.iter().flat_map(|config| &config.targets).filter(|target| target.command.is_some())
-    {
+    let targets = served.iter().flat_map(|served| &served.config.targets);
+    for target in targets.filter(|target| target.command.is_some()) {
         tracing::info!(
             alias = target.alias,
             "runs as a process of this machine: its image is not used, and its rights are those of this daemon"
@@ -101,9 +102,12 @@ async fn run_files(args: Serve) -> Result<(), Error> {
     }
     let mut process = Process::start(&args.common, true)?;
     // All of them share the quarter of the memory that sessions may take.
-    process.shared.store_bytes /= configs.len().max(1);
-    let drain = configs.iter().map(|config| config.drain).max_by_key(|drain| drain.deadline_seconds);
-    let gateways = configs.into_iter().map(|config| Gateway::start(config, process.shared.clone())).collect();
+    process.shared.store_bytes /= served.len().max(1);
+    let drain = served.iter().map(|served| served.config.drain).max_by_key(|drain| drain.deadline_seconds);
+    let gateways = served
+        .into_iter()
+        .map(|Served { config, secrets }| Gateway::start(config, secrets, process.shared.clone()))
+        .collect();
     // Without a cluster no endpoint has to spread, so the delay before the drain is nobody's gain.
     let drain = DrainConfig { delay_seconds: 0, ..drain.unwrap_or(NO_DRAIN) };
     process.serve(args.listen, Routes::named(gateways), || drain).await
@@ -112,10 +116,18 @@ async fn run_files(args: Serve) -> Result<(), Error> {
 async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
     telemetry::start(&args.common.log, args.common.log_format.into())?;
     let mut process = Process::start(&args.common, false)?;
+    let (config, digest) = cluster::mounted(Path::new(&args.config_dir))?;
+    let secrets = match &args.credentials_dir {
+        Some(folder) => cluster::secrets::mounted(folder)
+            .map_err(|source| BadConfig::Read { path: folder.display().to_string(), source })?,
+        None => Secrets::default(),
+    };
     let client = cluster::client().await?;
     process.shared.cluster = Some(Cluster(client.clone()));
-    let (config, digest) = cluster::mounted(Path::new(&args.config_dir))?;
-    let gateway = Gateway::start(config, process.shared.clone());
+    // The pod runs as the account of its workload's name.
+    let account = Account::new(client.clone(), args.namespace.clone(), names::gateway(&config.name).workload);
+    process.shared.connector = process.shared.connector.with_account(account);
+    let gateway = Gateway::start(config, secrets, process.shared.clone());
     let names = Names {
         config_map: args.config_map,
         report_map: args.report_map,
@@ -124,6 +136,10 @@ async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
     };
     let (tell, digest) = watch::channel(digest);
     let tasks = &process.shared.tasks;
+    if let Some(secret) = args.credentials_secret {
+        let namespace = names.namespace.clone();
+        tasks.spawn(cluster::secrets::follow(client.clone(), namespace, secret, gateway.clone()));
+    }
     tasks.spawn(cluster::follow(client.clone(), names.clone(), gateway.clone(), tell));
     tasks.spawn(cluster::report_changes(client, names, gateway.clone(), digest));
     let routes = Routes::one(gateway.clone());

@@ -3,18 +3,23 @@
 pub mod address;
 pub mod body;
 pub mod connect;
+pub mod credentials;
+mod endpoints;
 pub mod exchange;
 pub mod handshake;
 pub mod outcome;
+pub mod propagation;
 mod reach;
 pub mod stream;
+pub mod trust;
 pub mod unary;
+mod wire;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, Uri,
+    HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT},
 };
 use http_body_util::BodyExt;
@@ -23,15 +28,18 @@ use mooring_crds::config::{TargetConfig, ToolFilter};
 use mooring_runtime::Tasks;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
+pub use self::wire::{OnBehalf, Wire};
 use self::{
     body::Outgoing,
     connect::{Connector, Forbidden},
+    credentials::{Credentials, Tokens},
+    endpoints::Endpoints,
     reach::{NO_URL, Reach},
 };
-use crate::{fault::TargetFailure, glob, metrics::TargetMetrics, version::Version};
+use crate::{config::secrets::Secrets, fault::TargetFailure, glob, metrics::TargetMetrics};
 
 /// `Mcp-Session-Id`.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -61,50 +69,17 @@ pub struct Target {
     pub config: TargetConfig,
     /// Its metric handles.
     pub metrics: TargetMetrics,
+    /// The values that its configuration names by key.
+    secrets: Secrets,
+    credentials: Credentials,
     uri: Uri,
     reach: Reach,
+    connector: Connector,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    endpoints: Endpoints,
     /// Its own, so that a target whose DELETEs hang keeps no other target's waiting (case 010).
     farewells: Semaphore,
     answers: Arc<Semaphore>,
-}
-
-/// A session that a target gave us, as it stands in headers, and on whose behalf it is used.
-#[derive(Debug, Clone)]
-pub struct Wire {
-    /// Its id; none where the target keeps no sessions, and before it gave one.
-    pub id: Option<HeaderValue>,
-    /// The version negotiated with that target, never the client's (case 016); none before it is.
-    pub version: Option<Version>,
-    /// On whose behalf.
-    pub of: Arc<OnBehalf>,
-}
-
-/// On whose behalf a request goes to a target, and what of the client's request goes with it.
-#[derive(Debug, Default)]
-pub struct OnBehalf {
-    /// The caller's verified token, for a token exchange; never sent to a target. None for the gateway's own requests.
-    pub token: Option<Arc<str>>,
-    /// The client's headers that the target's configuration hands on.
-    pub headers: HeaderMap,
-    /// The client's query parameters that it hands on, encoded.
-    pub query: Option<Box<str>>,
-}
-
-impl Wire {
-    /// Before a session: what `initialize` is sent with.
-    pub fn first(of: &Arc<OnBehalf>) -> Self {
-        Self { id: None, version: None, of: Arc::clone(of) }
-    }
-
-    /// The same session on behalf of another request.
-    pub fn by(&self, of: &Arc<OnBehalf>) -> Self {
-        Self { id: self.id.clone(), version: self.version, of: Arc::clone(of) }
-    }
-
-    /// Whether both are one session.
-    pub fn same_session(&self, other: &Self) -> bool {
-        self.id == other.id && self.version == other.version
-    }
 }
 
 /// A target whose URL cannot be used.
@@ -124,7 +99,8 @@ impl Target {
     /// # Errors
     /// [`BadTarget`], where its URL cannot be used.
     pub fn new(
-        config: TargetConfig,
+        mut config: TargetConfig,
+        secrets: &Secrets,
         connector: &Connector,
         metrics: TargetMetrics,
     ) -> Result<Arc<Self>, BadTarget> {
@@ -134,10 +110,56 @@ impl Target {
         connector
             .check_literal(host)
             .map_err(|forbidden| BadTarget::Forbidden(config.alias.clone(), forbidden))?;
-        let pool = connector.pool(Duration::from_secs(config.timeouts.connect_seconds.into()));
+        let secrets = secrets.only(&config.secret_keys());
+        let connect_time = Duration::from_secs(config.timeouts.connect_seconds.into());
+        // A target that cannot be asked as it should be is asked nothing; it heals when its values come.
+        let (tls, credentials) = match trust::settings(&config.tls, &secrets) {
+            Ok(tls) => (tls, Credentials::new(&config, &secrets, connector)),
+            Err(trouble) => (None, Credentials::broken(trouble)),
+        };
+        let pool = connector.pool_with(tls.as_ref(), None, connect_time);
         let reach = Reach::new(&config, &uri, pool, connector.tasks());
+        let addresses = std::mem::take(&mut config.endpoints);
+        let (connector, endpoints) = (connector.clone(), Endpoints::default());
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
-        Ok(Arc::new(Self { config, metrics, uri, reach, farewells, answers }))
+        let target = Self {
+            config,
+            metrics,
+            secrets,
+            credentials,
+            uri,
+            reach,
+            connector,
+            tls,
+            endpoints,
+            farewells,
+            answers,
+        };
+        target.set_endpoints(&addresses);
+        Ok(Arc::new(target))
+    }
+
+    /// Takes the ready addresses behind its Service: `address:port`. Those that requests may not go to are left out.
+    pub fn set_endpoints(&self, addresses: &[String]) {
+        let usable = addresses.iter().filter_map(|address| address.parse::<SocketAddr>().ok());
+        let usable = usable.filter(|address| self.connector.check_literal(&address.ip().to_string()).is_ok());
+        self.endpoints.set(usable.collect());
+    }
+
+    /// Where a new session begins; none where the Service decides.
+    pub fn pick_endpoint(&self) -> Option<SocketAddr> {
+        self.endpoints.pick(Instant::now())
+    }
+
+    /// Whether requests go to that address now, and not where the Service says.
+    pub fn has_endpoint(&self, address: SocketAddr) -> bool {
+        self.endpoints.usable(address, Instant::now())
+    }
+
+    /// Whether a target of this configuration, whatever its endpoints, and with these values is this one.
+    pub fn is(&self, config: &TargetConfig, secrets: &Secrets) -> bool {
+        let lasting = TargetConfig { endpoints: Vec::new(), ..config.clone() };
+        self.config == lasting && self.secrets == secrets.only(&config.secret_keys())
     }
 
     /// Its alias: its name in errors, logs and metrics.
@@ -169,7 +191,7 @@ impl Target {
         let mut request = self.request(Method::POST, wire, body);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
-        self.send(request).await
+        self.send(request, wire).await
     }
 
     /// Opens the GET stream of a session, behind `last_event` where there is one. The caller bounds the wait.
@@ -186,7 +208,7 @@ impl Target {
             request.headers_mut().insert(LAST_EVENT_ID, id);
         }
         request.headers_mut().insert(ACCEPT, EVENTS);
-        self.send(request).await
+        self.send(request, wire).await
     }
 
     /// Ends a session at the target. Best effort: a target may answer 405, or not at all.
@@ -197,7 +219,7 @@ impl Target {
         // Never closed; a permit only bounds how many run at once.
         let _permit = self.farewells.acquire().await;
         let request = self.request(Method::DELETE, wire, Outgoing::default());
-        match timeout(FAREWELL, self.send(request)).await {
+        match timeout(FAREWELL, self.send(request, wire)).await {
             Ok(Ok(response)) => tracing::debug!(
                 target = self.alias(),
                 status = response.status().as_u16(),
@@ -219,9 +241,10 @@ impl Target {
     fn request(&self, method: Method, wire: &Wire, body: Outgoing) -> Request<Outgoing> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        *request.uri_mut() = self.uri.clone();
+        *request.uri_mut() = self.uri_with(wire.of.query.as_deref());
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, AGENT);
+        headers.extend(wire.of.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(version) = wire.version {
             headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
         }
@@ -231,8 +254,79 @@ impl Target {
         request
     }
 
-    async fn send(&self, request: Request<Outgoing>) -> Result<Response<Incoming>, TargetFailure> {
-        self.reach.request(request).await
+    /// Its URL, with a client's query parameters behind its own.
+    fn uri_with(&self, query: Option<&str>) -> Uri {
+        let Some(query) = query else { return self.uri.clone() };
+        let mut parts = self.uri.clone().into_parts();
+        let path = self.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let joint = if path.contains('?') { '&' } else { '?' };
+        // It came in a URL, so it can stand in one.
+        if let Ok(with) = format!("{path}{joint}{query}").parse() {
+            parts.path_and_query = Some(with);
+        }
+        Uri::from_parts(parts).unwrap_or_else(|_| self.uri.clone())
+    }
+
+    /// Sends it with the target's credentials.
+    async fn send(
+        &self,
+        mut request: Request<Outgoing>,
+        wire: &Wire,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        self.credentials.add(request.headers_mut())?;
+        match self.credentials.tokens() {
+            None => self.dispatch(request, wire.endpoint).await,
+            // Boxed: most targets have none, and their calls should not carry the room for it.
+            Some(tokens) => Box::pin(self.send_with(tokens, request, wire)).await,
+        }
+    }
+
+    /// Sends it with a token; a second time where it was refused with one that may be worth nothing any more.
+    async fn send_with(
+        &self,
+        tokens: &Tokens,
+        mut request: Request<Outgoing>,
+        wire: &Wire,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        let mut again = request.clone();
+        let shown = tokens.add(&wire.of, request.headers_mut(), None).await?;
+        let response = self.dispatch(request, wire.endpoint).await?;
+        if response.status() != StatusCode::UNAUTHORIZED || !shown.is_old() {
+            return Ok(response);
+        }
+        tokens.add(&wire.of, again.headers_mut(), Some(&shown)).await?;
+        self.dispatch(again, wire.endpoint).await
+    }
+
+    async fn dispatch(
+        &self,
+        request: Request<Outgoing>,
+        at: Option<SocketAddr>,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        match at {
+            None => self.reach.request(request).await,
+            Some(at) => Box::pin(self.dispatch_to(request, at)).await,
+        }
+    }
+
+    /// To the address that has the session, or, where it is gone or takes no connection, where the Service says.
+    async fn dispatch_to(
+        &self,
+        request: Request<Outgoing>,
+        at: SocketAddr,
+    ) -> Result<Response<Incoming>, TargetFailure> {
+        let open = || self.connector.pool_with(self.tls.as_ref(), Some(at), self.connect_bound());
+        let Some(pool) = self.endpoints.pool(at, Instant::now(), open) else {
+            return self.reach.request(request).await;
+        };
+        match pool.request(request.clone()).await {
+            // Without a connection nothing was sent, so that this is no repetition.
+            Err(error) if error.is_connect() => {
+                self.endpoints.failed(at, Instant::now());
+                self.reach.request(request).await
+            }
+            answered => answered.map_err(|error| describe(&error)),
+        }
     }
 }
 
@@ -249,7 +343,7 @@ pub async fn drain(mut body: Incoming) {
 }
 
 /// Finds the cause that helps: a refused address, or the innermost error.
-fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
+pub(crate) fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
     let mut cause: &(dyn Error + 'static) = error;
     loop {
         if let Some(io) = cause.downcast_ref::<std::io::Error>()

@@ -79,12 +79,16 @@ pub(crate) fn target(alias: &str) -> std::sync::Arc<crate::target::Target> {
     let rules = crate::target::address::Rules { loopback: true, refused: Vec::new() };
     let connector = crate::target::connect::Connector::new(rules).unwrap();
     let metrics = crate::metrics::Metrics::new().unwrap().target("tools", alias);
-    crate::target::Target::new(target_config(alias), &connector, metrics).unwrap()
+    let secrets = crate::config::secrets::Secrets::default();
+    crate::target::Target::new(target_config(alias), &secrets, &connector, metrics).unwrap()
 }
 
 /// A session at such a target.
 pub(crate) fn target_session(alias: &str) -> std::sync::Arc<crate::session::targets::TargetSession> {
-    let wire = crate::target::Wire { id: None, version: Some(LATEST), of: std::sync::Arc::default() };
+    let wire = crate::target::Wire {
+        version: Some(LATEST),
+        ..crate::target::Wire::first(&std::sync::Arc::default())
+    };
     std::sync::Arc::new(crate::session::targets::TargetSession::new(&target(alias), wire))
 }
 

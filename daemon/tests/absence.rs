@@ -82,7 +82,7 @@ fn gateway() -> Arc<Gateway> {
         store_bytes: 1 << 20,
         cluster: None,
     };
-    Gateway::start(support::config(), shared)
+    Gateway::start(support::config(), moored::config::secrets::Secrets::default(), shared)
 }
 
 /// Lets paused time pass.

@@ -45,7 +45,11 @@ fn gateway(target: TargetConfig) -> Arc<Gateway> {
         store_bytes: 1 << 20,
         cluster: None,
     };
-    Gateway::start(GatewayConfig { targets: vec![target], ..support::config() }, shared)
+    Gateway::start(
+        GatewayConfig { targets: vec![target], ..support::config() },
+        moored::config::secrets::Secrets::default(),
+        shared,
+    )
 }
 
 /// Waits until what the view knows fulfils a condition.

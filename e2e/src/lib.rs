@@ -15,4 +15,5 @@ pub mod process;
 pub mod processes;
 pub mod scripted;
 pub mod settings;
+pub mod token_endpoint;
 pub mod two_endpoints;

@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
-        core::v1::{ConfigMap, Service, ServiceAccount},
+        core::v1::{ConfigMap, Secret, Service, ServiceAccount},
         policy::v1::PodDisruptionBudget,
         rbac::v1::{Role, RoleBinding},
     },
@@ -28,6 +28,8 @@ pub enum ChildKind {
     Role,
     /// That its ServiceAccount may.
     RoleBinding,
+    /// The values that its configuration names by key.
+    Secret,
     /// The daemon's configuration, and its report.
     ConfigMap,
     /// The endpoint in the cluster.
@@ -40,10 +42,11 @@ pub enum ChildKind {
 
 impl ChildKind {
     /// Every kind, in the order in which they are applied: what a pod needs comes before the pods.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ServiceAccount,
         Self::Role,
         Self::RoleBinding,
+        Self::Secret,
         Self::ConfigMap,
         Self::Service,
         Self::PodDisruptionBudget,
@@ -56,6 +59,7 @@ impl ChildKind {
             Self::ServiceAccount => "ServiceAccount",
             Self::Role => "Role",
             Self::RoleBinding => "RoleBinding",
+            Self::Secret => "Secret",
             Self::ConfigMap => "ConfigMap",
             Self::Service => "Service",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
@@ -69,6 +73,7 @@ impl ChildKind {
             Self::ServiceAccount => ApiResource::erase::<ServiceAccount>(&()),
             Self::Role => ApiResource::erase::<Role>(&()),
             Self::RoleBinding => ApiResource::erase::<RoleBinding>(&()),
+            Self::Secret => ApiResource::erase::<Secret>(&()),
             Self::ConfigMap => ApiResource::erase::<ConfigMap>(&()),
             Self::Service => ApiResource::erase::<Service>(&()),
             Self::PodDisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),

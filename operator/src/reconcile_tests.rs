@@ -12,6 +12,8 @@ use mooring_runtime::{Clock, Timestamp};
 use serde_json::Value;
 use tower_test::mock::Handle;
 
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 use crate::{
     apply::Writer,
@@ -20,6 +22,7 @@ use crate::{
     events::Events,
     ledger::Ledger,
     metrics::Metrics,
+    references::Objects,
     stores::{Scope, Seen, Stores},
 };
 
@@ -57,11 +60,13 @@ fn world(client: Client) -> World {
         agents: StoreWriter::default().as_reader(),
         children: children.iter().map(|(kind, writer)| (*kind, writer.as_reader())).collect(),
         slices: StoreWriter::default().as_reader(),
+        secrets: Objects { store: StoreWriter::default().as_reader(), seen: CancellationToken::new() },
+        config_maps: Objects { store: StoreWriter::default().as_reader(), seen: CancellationToken::new() },
         seen: Seen::default(),
     };
     let (ledger, metrics) = (Arc::new(Ledger::default()), Metrics::new().unwrap());
     let context = Context {
-        stores: Stores { scopes: vec![scope] },
+        stores: Stores { scopes: vec![scope], ..Stores::default() },
         writer: Writer::new(client.clone(), ledger.clone(), metrics.clone()),
         ledger,
         events: Events::new(client, "test", metrics.clone()),
@@ -155,6 +160,7 @@ async fn children_come_first_then_the_status_and_the_same_again_writes_nothing()
         "/api/v1/namespaces/team/serviceaccounts/tools-mcp",
         "/apis/rbac.authorization.k8s.io/v1/namespaces/team/roles/tools-mcp",
         "/apis/rbac.authorization.k8s.io/v1/namespaces/team/rolebindings/tools-mcp",
+        "/api/v1/namespaces/team/secrets/tools-mcp-credentials",
         "/api/v1/namespaces/team/configmaps/tools-mcp-config",
         "/api/v1/namespaces/team/configmaps/tools-mcp-report",
         "/api/v1/namespaces/team/services/tools-mcp",

@@ -2,17 +2,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Secret},
+    discovery::v1::EndpointSlice,
+};
 use kube::{
     Resource,
     core::{DeserializeGuard, DynamicObject},
     runtime::reflector::{ObjectRef, Store},
 };
-use mooring_crds::{ACPAgent, MCPGateway, MCPTarget};
+use mooring_crds::{
+    ACPAgent, MCPGateway, MCPTarget,
+    secrets::{Found, SecretSource, SourceKind},
+};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{child::ChildKind, key::Key};
+use crate::{
+    child::ChildKind,
+    key::Key,
+    references::{Objects, Wanted},
+};
 
 /// An object of ours, or, where its text does not fit the type, its metadata and why.
 pub type Guarded<K> = DeserializeGuard<K>;
@@ -30,8 +40,12 @@ pub struct Scope {
     pub agents: Store<Guarded<ACPAgent>>,
     /// Children by kind: those with our label, and every Service.
     pub children: Vec<(ChildKind, Store<DynamicObject>)>,
-    /// The endpoints of our Services.
+    /// The endpoints of every Service: targets name anybody's.
     pub slices: Store<EndpointSlice>,
+    /// Anybody's Secrets; of those that nothing refers to, only that they are there.
+    pub secrets: Objects<Secret>,
+    /// Anybody's ConfigMaps, likewise.
+    pub config_maps: Objects<ConfigMap>,
     /// Which of these have been seen whole.
     pub seen: Seen,
 }
@@ -50,6 +64,8 @@ pub struct Seen {
 pub struct Stores {
     /// In no order that matters; they do not overlap.
     pub scopes: Vec<Scope>,
+    /// What manifests refer to.
+    pub wanted: Wanted,
 }
 
 /// How long a kind waits for the stores that it can do without: children that are not in them are asked of the API
@@ -124,7 +140,17 @@ impl Stores {
         store.get(&ObjectRef::new_with(&key.name, kind.resource()).within(&key.namespace))
     }
 
-    /// The endpoints of one of our Services.
+    /// One value of a Secret or ConfigMap that a manifest refers to.
+    pub fn value(&self, source: &SecretSource, entry: &str) -> Found {
+        let Some(scope) = self.scope(&source.namespace) else { return Found::NoObject };
+        let key = Key::new(&source.namespace, &source.name);
+        match source.kind {
+            SourceKind::Secret => scope.secrets.find(&key, entry),
+            SourceKind::ConfigMap => scope.config_maps.find(&key, entry),
+        }
+    }
+
+    /// The endpoints of one Service.
     pub fn slices(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
         let Some(scope) = self.scope(&service.namespace) else { return Vec::new() };
         scope.slices.state_filter(|slice| service_of(slice).as_ref() == Some(service))
@@ -171,6 +197,8 @@ mod tests {
             agents: Writer::default().as_reader(),
             children: Vec::new(),
             slices: Writer::default().as_reader(),
+            secrets: Objects { store: Writer::default().as_reader(), seen: CancellationToken::new() },
+            config_maps: Objects { store: Writer::default().as_reader(), seen: CancellationToken::new() },
             seen: Seen {
                 own: vec![("MCPGateway", CancellationToken::new())],
                 rest: vec![("Service", CancellationToken::new())],
@@ -180,7 +208,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_scope_that_is_never_listed_stops_itself_and_no_other() {
-        let stores = Stores { scopes: vec![scope("a"), scope("b")] };
+        let stores = Stores { scopes: vec![scope("a"), scope("b")], ..Stores::default() };
         let [a, b] = stores.scopes.as_slice() else { unreachable!("two were made") };
         for (_, seen) in a.seen.own.iter().chain(&a.seen.rest) {
             seen.cancel();
@@ -194,7 +222,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn where_everything_is_seen_nothing_waits() {
-        let stores = Stores { scopes: vec![scope("a"), scope("b")] };
+        let stores = Stores { scopes: vec![scope("a"), scope("b")], ..Stores::default() };
         stores.seen().for_each(|(_, _, seen)| seen.cancel());
         let began = tokio::time::Instant::now();
         stores.ready(&stores.scopes[0]).await;

@@ -106,14 +106,25 @@ pub fn service(change: &Change<'_, DynamicObject>, targets: &[MCPTarget]) -> Wak
     wakes
 }
 
-/// Endpoints of a Service of ours changed: which pods live decides whose reports count.
+/// Endpoints of a Service changed. Of one of ours, which pods live decides whose reports count; of a target's, its
+/// gateways' configuration holds them.
 pub fn slice(change: &Change<'_, EndpointSlice>, gateways: &[MCPGateway], targets: &[MCPTarget]) -> Wakes {
     let services: BTreeSet<Key> = change.both().filter_map(service_of).collect();
     let owners = gateways.iter().map(Key::of).filter(|gateway| {
         services.contains(&Key::new(&gateway.namespace, names::gateway(&gateway.name).workload))
     });
-    let gateways: BTreeSet<Key> = owners.collect();
-    Wakes { targets: attached(&gateways, targets), gateways, ..Wakes::default() }
+    let mut gateways: BTreeSet<Key> = owners.collect();
+    let attached = attached(&gateways, targets);
+    let named =
+        targets.iter().filter(|target| service_key(target).is_some_and(|key| services.contains(&key)));
+    gateways.extend(named.flat_map(references));
+    Wakes { targets: attached, gateways, ..Wakes::default() }
+}
+
+/// The Service that a target names.
+pub fn service_key(target: &MCPTarget) -> Option<Key> {
+    let service = target.spec.server.service.as_ref()?;
+    Some(Key::new(target.metadata.namespace.clone().unwrap_or_default(), &service.name))
 }
 
 /// The targets that refer to any of these gateways.

@@ -146,6 +146,18 @@ fn a_service_of_the_same_name_elsewhere_concerns_nobody() {
 }
 
 #[test]
+fn endpoints_of_a_targets_service_concern_its_gateways() {
+    let targets = [a_target("a", &["tools"], 1), a_target("b", &["web"], 1)];
+    let endpoints: EndpointSlice = decode(json!({
+        "metadata": {"namespace": "team", "name": "x", "labels": {"kubernetes.io/service-name": "b-svc"}},
+        "addressType": "IPv4",
+        "endpoints": [],
+    }));
+    let wakes = slice(&Change { old: None, new: Some(&endpoints) }, &[], &targets);
+    assert_eq!(wakes, Wakes { gateways: keys("team", &["web"]), ..Wakes::default() });
+}
+
+#[test]
 fn endpoints_concern_the_gateway_of_their_service_and_its_targets() {
     let gateways = [a_gateway("team", "tools", 1), a_gateway("apps", "tools", 1)];
     let targets = [a_target("a", &["tools"], 1)];

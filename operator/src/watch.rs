@@ -1,11 +1,12 @@
 //! One watch: from the API server into a store, and from each change to the objects it concerns. Ends at the
 //! drain only: an error is logged, counted, and the watch begun again after a while.
 
-use std::{fmt::Debug, pin::pin, time::Duration};
+use std::{fmt::Debug, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use kube::{
     Api, Resource,
+    api::ListParams,
     runtime::{
         reflector::{ObjectRef, Store, store::Writer},
         watcher::{self, Event},
@@ -19,11 +20,14 @@ use crate::{
     backoff,
     metrics::Metrics,
     queue::{Queues, Wake},
+    references::{Wanted, is_left_out},
     triggers::{Change, Wakes},
 };
 
 /// How long a watch that keeps failing waits at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How long the reading of one object may take.
+const READ_TIME: Duration = Duration::from_secs(10);
 
 /// Where the objects of one watch are kept.
 pub struct Shelf<K>
@@ -76,7 +80,32 @@ where
     pub queues: Queues,
     /// Where errors are counted.
     pub metrics: Metrics,
+    /// What is done with an object before it is kept.
+    pub keep: Keep<K>,
+    /// Told of every change once it is in the store.
+    pub told: Told,
 }
+
+/// What is kept of the objects that are seen.
+#[derive(Debug)]
+pub enum Keep<K> {
+    /// All of each.
+    Everything,
+    /// All of those that are referred to; see [`crate::references`].
+    Referenced(Referenced<K>),
+}
+
+/// The objects that are referred to, of those that are seen.
+#[derive(Debug)]
+pub struct Referenced<K> {
+    /// Which these are.
+    pub wanted: Wanted,
+    /// Leaves out what is not kept.
+    pub trim: fn(&mut K, &Wanted),
+}
+
+/// Told of every change once it is in the store.
+pub type Told = Arc<dyn Fn() + Send + Sync>;
 
 impl<K> Debug for Watch<K>
 where
@@ -94,25 +123,39 @@ where
     K::DynamicType: Eq + std::hash::Hash + Clone + Debug + Send + Sync,
 {
     /// Watches until the drain. `concerns` says whom a change concerns.
-    pub async fn run(mut self, concerns: impl Fn(&Change<'_, K>) -> Wakes + Send, drain: CancellationToken) {
+    pub async fn run(
+        mut self,
+        concerns: impl Fn(&Change<'_, K>) -> Wakes + Send + Sync,
+        drain: CancellationToken,
+    ) {
         let kind = K::kind(&self.shelf.dynamic).into_owned();
         let store = self.shelf.writer.as_reader();
         let mut events = pin!(watcher::watcher(self.api.clone(), self.config.clone()));
-        let mut failures = 0_u32;
+        let (mut failures, mut whole) = (0_u32, true);
+        let mut changes = match &self.keep {
+            Keep::Everything => None,
+            Keep::Referenced(referenced) => Some(referenced.wanted.changes()),
+        };
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
+                () = changed(changes.as_mut(), whole) => {
+                    let (woken, all) = self.refer(&store, &concerns).await;
+                    whole = all;
+                    tokio::select! {
+                        () = self.queues.wake(Wake::Some(woken)) => {}
+                        () = drain.cancelled() => return,
+                    }
+                    continue;
+                }
                 () = drain.cancelled() => return,
             };
             let event = match event {
-                Some(Ok(event)) => event.modify(|object| object.meta_mut().managed_fields = None),
+                Some(Ok(event)) => event.modify(|object| self.trim(object)),
                 Some(Err(error)) => {
-                    self.metrics.watch_failed(&kind);
                     failures = failures.saturating_add(1);
-                    let wait = backoff::delay(failures, &kind).min(LONGEST_WAIT);
-                    tracing::warn!(kind, error = says(&error), failures, "a watch failed and is begun again");
                     // A stream that is not polled asks nothing.
-                    if timeout(wait, drain.cancelled()).await.is_ok() {
+                    if timeout(self.failed(&kind, &error, failures), drain.cancelled()).await.is_ok() {
                         return;
                     }
                     continue;
@@ -125,6 +168,9 @@ where
             }
             let old = previous(&store, &event, &self.shelf.dynamic);
             self.shelf.writer.apply_watcher_event(&event);
+            if !matches!(event, Event::Init | Event::InitApply(_)) {
+                (self.told)();
+            }
             let woken = match &event {
                 Event::Apply(new) => Wake::Some(concerns(&Change { old: old.as_deref(), new: Some(new) })),
                 Event::Delete(gone) => {
@@ -145,7 +191,108 @@ where
     }
 }
 
-fn previous<K>(store: &Store<K>, event: &Event<K>, dynamic: &K::DynamicType) -> Option<std::sync::Arc<K>>
+impl<K> Watch<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K::DynamicType: Eq + std::hash::Hash + Clone + Debug + Send + Sync,
+{
+    /// Leaves out what is not kept.
+    fn trim(&self, object: &mut K) {
+        object.meta_mut().managed_fields = None;
+        if let Keep::Referenced(Referenced { wanted, trim }) = &self.keep {
+            trim(object, wanted);
+        }
+    }
+
+    /// Counts and tells a failure; says how long the watch waits then.
+    fn failed(&self, kind: &str, error: &watcher::Error, failures: u32) -> Duration {
+        self.metrics.watch_failed(kind);
+        tracing::warn!(kind, error = says(error), failures, "a watch failed and is begun again");
+        backoff::delay(failures, kind).min(LONGEST_WAIT)
+    }
+
+    /// Reads the objects that are referred to now and were left out when they were seen, each once; and leaves out those
+    /// that nothing refers to any more. False where some could not be read.
+    async fn refer(
+        &mut self,
+        store: &Store<K>,
+        concerns: &(impl Fn(&Change<'_, K>) -> Wakes + Send + Sync),
+    ) -> (Wakes, bool) {
+        let (mut woken, mut whole) = (Wakes::default(), true);
+        let Keep::Referenced(Referenced { wanted, trim }) = &self.keep else { return (woken, whole) };
+        for old in store.state() {
+            let was_left_out = is_left_out(old.meta());
+            let mut now = (*old).clone();
+            trim(&mut now, wanted);
+            // Trimming marks what is left out and drops the mark of what is not.
+            if is_left_out(now.meta()) == was_left_out {
+                continue;
+            }
+            if was_left_out {
+                let meta = old.meta();
+                let api = self.api.clone();
+                let (name, namespace) = (meta.name.as_deref().unwrap_or_default(), meta.namespace.as_deref());
+                match timeout(READ_TIME, read(&api, name, namespace)).await {
+                    Ok(Ok(Some(mut object))) => {
+                        self.trim(&mut object);
+                        now = object;
+                    }
+                    // Its deletion is on its way.
+                    Ok(Ok(None)) => continue,
+                    Ok(Err(error)) => {
+                        tracing::warn!(kind = %K::kind(&self.shelf.dynamic), name, error = cause(&error), "an object that is referred to cannot be read");
+                        whole = false;
+                        continue;
+                    }
+                    Err(_) => {
+                        whole = false;
+                        continue;
+                    }
+                }
+            }
+            let event = Event::Apply(now);
+            self.shelf.writer.apply_watcher_event(&event);
+            if let Event::Apply(now) = &event {
+                let Wakes { gateways, targets, agents } =
+                    concerns(&Change { old: Some(&old), new: Some(now) });
+                woken.gateways.extend(gateways);
+                woken.targets.extend(targets);
+                woken.agents.extend(agents);
+            }
+        }
+        (woken, whole)
+    }
+}
+
+/// Reads one object by its name, where the watch is of a whole cluster, too.
+async fn read<K>(api: &Api<K>, name: &str, namespace: Option<&str>) -> kube::Result<Option<K>>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let fields = namespace.map_or_else(
+        || format!("metadata.name={name}"),
+        |namespace| format!("metadata.name={name},metadata.namespace={namespace}"),
+    );
+    Ok(api.list(&ListParams::default().fields(&fields)).await?.items.pop())
+}
+
+/// Returns at the next change of what is referred to, or, where not all of it could be read, after a while; never, where
+/// that is nothing to this watch.
+async fn changed(changes: Option<&mut tokio::sync::watch::Receiver<u64>>, whole: bool) {
+    let Some(changes) = changes else { return std::future::pending().await };
+    let change = async {
+        if changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    if whole {
+        change.await;
+    } else {
+        drop(timeout(READ_TIME, change).await);
+    }
+}
+
+fn previous<K>(store: &Store<K>, event: &Event<K>, dynamic: &K::DynamicType) -> Option<Arc<K>>
 where
     K: Resource + Clone + 'static,
     K::DynamicType: Eq + std::hash::Hash + Clone,

@@ -1,6 +1,14 @@
 //! Opens every store, queue and watch of every scope. Watches are shared: one for each kind and scope.
 
-use k8s_openapi::{NamespaceResourceScope, api::discovery::v1::EndpointSlice};
+use std::sync::Arc;
+
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{
+        core::v1::{ConfigMap, Secret},
+        discovery::v1::EndpointSlice,
+    },
+};
 use kube::{Api, Client, Resource, ResourceExt, api::DynamicObject, runtime::watcher::Config};
 use mooring_crds::{ACPAgent, MCPGateway, MCPTarget};
 use mooring_runtime::Tasks;
@@ -12,9 +20,10 @@ use crate::{
     kind::Kind as _,
     metrics::Metrics,
     queue::{Queues, Receivers},
+    references::{self, Objects, Valued},
     stores::{Guarded, Scope, Seen, Stores},
     triggers::{self, Change, Wakes},
-    watch::{Shelf, Watch},
+    watch::{Keep, Referenced, Shelf, Told, Watch},
 };
 
 /// How many seconds a watch lasts before the API server ends it and it is begun again. Below the client's patience
@@ -37,6 +46,8 @@ struct Writers {
     agents: Shelf<Guarded<ACPAgent>>,
     children: Vec<(ChildKind, Shelf<DynamicObject>)>,
     slices: Shelf<EndpointSlice>,
+    secrets: Shelf<Secret>,
+    config_maps: Shelf<ConfigMap>,
 }
 
 /// Starts to watch. Every watch runs on `tasks` and ends at its drain.
@@ -67,6 +78,8 @@ impl Writers {
             agents: Shelf::new(()),
             children: ChildKind::ALL.map(|kind| (kind, Shelf::new(kind.resource()))).into(),
             slices: Shelf::new(()),
+            secrets: Shelf::new(()),
+            config_maps: Shelf::new(()),
         }
     }
 
@@ -78,6 +91,8 @@ impl Writers {
             agents: self.agents.writer.as_reader(),
             children: self.children.iter().map(|(kind, shelf)| (*kind, shelf.writer.as_reader())).collect(),
             slices: self.slices.writer.as_reader(),
+            secrets: objects(&self.secrets),
+            config_maps: objects(&self.config_maps),
             seen: Seen {
                 own: vec![
                     (MCPGateway::KIND, self.gateways.seen.clone()),
@@ -87,7 +102,11 @@ impl Writers {
                     .children
                     .iter()
                     .map(|(kind, shelf)| (kind.as_str(), shelf.seen.clone()))
-                    .chain([("EndpointSlice", self.slices.seen.clone())])
+                    .chain([
+                        ("EndpointSlice", self.slices.seen.clone()),
+                        ("Secret", self.secrets.seen.clone()),
+                        ("ConfigMap", self.config_maps.seen.clone()),
+                    ])
                     .collect(),
             },
         }
@@ -104,15 +123,17 @@ struct Starter<'a> {
 
 impl Starter<'_> {
     fn start(&self, namespace: Option<&str>, writers: Writers) {
-        let Writers { gateways, targets, agents, children, slices } = writers;
+        let Writers { gateways, targets, agents, children, slices, secrets, config_maps } = writers;
         let ours = format!("{}={}", MANAGED_BY.0, MANAGED_BY.1);
         let stores = self.stores.clone();
-        self.watch((self.typed(namespace), everything()), gateways, move |change| {
+        let (config, keep, told) = (everything(), Keep::Everything, self.noting());
+        self.begin((self.typed(namespace), config, keep, told), gateways, move |change| {
             let wakes = triggers::gateway(&decoded(change), &stores.targets(|_| true));
             Wakes { gateways: keys(change).chain(wakes.gateways).collect(), ..wakes }
         });
         let stores = self.stores.clone();
-        self.watch((self.typed(namespace), everything()), targets, move |change| {
+        let (config, keep, told) = (everything(), Keep::Everything, self.noting());
+        self.begin((self.typed(namespace), config, keep, told), targets, move |change| {
             let wakes = triggers::target(&decoded(change), &stores.targets(|_| true));
             Wakes { targets: keys(change).chain(wakes.targets).collect(), ..wakes }
         });
@@ -139,10 +160,34 @@ impl Starter<'_> {
             }
         }
         let stores = self.stores.clone();
-        // An EndpointSlice bears the labels of its Service.
-        self.watch((self.typed(namespace), everything().labels(&ours)), slices, move |change| {
+        // Targets name Services of anybody's.
+        self.watch((self.typed(namespace), everything()), slices, move |change| {
             triggers::slice(change, &stores.gateways(), &stores.targets(|_| true))
         });
+        // Helm keeps whole charts in Secrets.
+        self.referenced(namespace, everything().fields("type!=helm.sh/release.v1"), secrets);
+        self.referenced(namespace, everything(), config_maps);
+    }
+
+    /// Watches objects of anybody's, of which manifests refer to some.
+    fn referenced<K>(&self, namespace: Option<&str>, config: Config, shelf: Shelf<K>)
+    where
+        K: Valued + DeserializeOwned + Resource<Scope = NamespaceResourceScope>,
+    {
+        let stores = self.stores.clone();
+        let keep = Keep::Referenced(Referenced { wanted: stores.wanted.clone(), trim: references::trim });
+        let api = self.typed(namespace);
+        self.begin((api, config, keep, Arc::new(|| {})), shelf, move |change| {
+            references::concerns(change, &stores.gateways(), &stores.targets(|_| true))
+        });
+    }
+
+    /// Notes anew what manifests refer to.
+    fn noting(&self) -> Told {
+        let stores = self.stores.clone();
+        Arc::new(move || {
+            stores.wanted.replace(references::wanted(&stores.gateways(), &stores.targets(|_| true)));
+        })
     }
 
     fn typed<K>(&self, namespace: Option<&str>) -> Api<K>
@@ -159,14 +204,31 @@ impl Starter<'_> {
         &self,
         (api, config): (Api<K>, Config),
         shelf: Shelf<K>,
-        concerns: impl Fn(&Change<'_, K>) -> Wakes + Send + 'static,
+        concerns: impl Fn(&Change<'_, K>) -> Wakes + Send + Sync + 'static,
     ) where
         K: Resource + ResourceExt + Clone + DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
         K::DynamicType: Eq + std::hash::Hash + Clone + std::fmt::Debug + Send + Sync,
     {
-        let watch = Watch { api, config, shelf, queues: self.queues.clone(), metrics: self.metrics.clone() };
+        self.begin((api, config, Keep::Everything, Arc::new(|| {})), shelf, concerns);
+    }
+
+    fn begin<K>(
+        &self,
+        (api, config, keep, told): (Api<K>, Config, Keep<K>, Told),
+        shelf: Shelf<K>,
+        concerns: impl Fn(&Change<'_, K>) -> Wakes + Send + Sync + 'static,
+    ) where
+        K: Resource + ResourceExt + Clone + DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
+        K::DynamicType: Eq + std::hash::Hash + Clone + std::fmt::Debug + Send + Sync,
+    {
+        let (queues, metrics) = (self.queues.clone(), self.metrics.clone());
+        let watch = Watch { api, config, shelf, queues, metrics, keep, told };
         self.tasks.spawn(watch.run(concerns, self.tasks.drain.clone()));
     }
+}
+
+fn objects<K: Valued>(shelf: &Shelf<K>) -> Objects<K> {
+    Objects { store: shelf.writer.as_reader(), seen: shelf.seen.clone() }
 }
 
 /// Every object.

@@ -28,7 +28,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
 {{/*
-What the operator may do where it reconciles. Of ConfigMaps it holds all that a daemon's Role holds, since nobody may
+What the operator may do where it reconciles. Of ConfigMaps and Secrets it holds all that a daemon's Role holds, since nobody may
 grant what he does not hold.
 */}}
 {{- define "mooring.rules" -}}
@@ -41,8 +41,12 @@ grant what he does not hold.
 # Nothing is ever deleted: where the admission plugin OwnerReferencesPermissionEnforcement runs, it lets only those who
 # may delete an object change its owner references, and ours are applied.
 - apiGroups: [""]
-  resources: [configmaps, serviceaccounts, services]
+  resources: [configmaps, secrets, serviceaccounts, services]
   verbs: [get, list, watch, create, patch, delete]
+# Only to hand on: a daemon whose targets want tokens of its account may ask for them, for that account alone.
+- apiGroups: [""]
+  resources: [serviceaccounts/token]
+  verbs: [create]
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch, delete]

@@ -3,7 +3,7 @@
 
 use kube::ResourceExt;
 
-use super::{Platform, Refusal, address, auth};
+use super::{Platform, Refusal, accept_secrets, address, auth};
 use crate::condition::reason;
 use crate::served::{self, Unserved};
 use crate::server::{ServerType, ServiceServer};
@@ -51,7 +51,8 @@ pub fn accept_target(target: &MCPTarget, platform: &Platform) -> Result<(), Refu
         address::check(&url.address, platform.allow_loopback)
             .map_err(|wrong| invalid(format!("spec.server.url.address {wrong}")))?;
     }
-    server.service.as_ref().map_or(Ok(()), service)
+    server.service.as_ref().map_or(Ok(()), service)?;
+    accept_secrets::accept(target, platform)
 }
 
 /// Whether the agent can be served: by this version, none can.

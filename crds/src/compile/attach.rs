@@ -4,10 +4,12 @@ use http::Uri;
 use kube::ResourceExt;
 
 use super::accept::{accept_target, invalid, namespace_of};
+use super::secrets::{TargetSecrets, of_target};
 use super::{Attachment, Platform, Refusal, process, service_hosts};
 use crate::condition::reason;
 use crate::config::{self, OnSessionLoss, Protocol, TargetConfig, TimeoutOverride, TimeoutsConfig};
 use crate::gateway::{NamespacesFrom, ToolNaming};
+use crate::secrets::SecretSource;
 use crate::server::{Scheme, Server};
 use crate::target::{Listing, TargetGatewayReference, TargetProtocol, ToolFilter};
 use crate::timeouts::Timeouts;
@@ -17,31 +19,37 @@ use crate::{MCPGateway, MCPTarget, rule};
 const MOST_TARGETS: usize = 256;
 
 /// The gateway's targets and what became of all that refer to it, oldest first.
-pub(super) fn attach(
-    gateway: &MCPGateway,
-    targets: &[MCPTarget],
-    platform: &Platform,
-) -> (Vec<TargetConfig>, Vec<Attachment>) {
+#[derive(Debug, Default)]
+pub(super) struct Attached {
+    pub(super) configs: Vec<TargetConfig>,
+    pub(super) attachments: Vec<Attachment>,
+    pub(super) secrets: Vec<SecretSource>,
+}
+
+/// Takes the targets that refer to the gateway.
+pub(super) fn attach(gateway: &MCPGateway, targets: &[MCPTarget], platform: &Platform) -> Attached {
     let mut referring: Vec<_> =
         targets.iter().filter_map(|target| Some((target, reference(target, gateway)?))).collect();
     referring.sort_by_cached_key(|(target, _)| {
         let created = target.creation_timestamp().map(|time| time.0);
         (created, target.namespace(), target.name_any())
     });
-    let mut taken = Vec::new();
+    let (mut taken, mut secrets) = (Vec::new(), Vec::new());
     let attachments = referring
         .into_iter()
         .map(|(target, reference)| {
-            let outcome = attach_one(gateway, target, reference, &taken, platform).map(|config| {
-                let alias = config.alias.clone();
-                taken.push(config);
-                alias
-            });
+            let outcome =
+                attach_one(gateway, target, reference, &taken, platform).map(|(config, sources)| {
+                    let alias = config.alias.clone();
+                    taken.push(config);
+                    secrets.extend(sources);
+                    alias
+                });
             let namespace = target.namespace().unwrap_or_default();
             Attachment { namespace, name: target.name_any(), uid: uid(target), outcome }
         })
         .collect();
-    (taken, attachments)
+    Attached { configs: taken, attachments, secrets }
 }
 
 /// The target's reference to this gateway, if it has one.
@@ -61,7 +69,7 @@ fn attach_one(
     reference: &TargetGatewayReference,
     taken: &[TargetConfig],
     platform: &Platform,
-) -> Result<TargetConfig, Refusal> {
+) -> Result<(TargetConfig, Vec<SecretSource>), Refusal> {
     consent(gateway, target)?;
     accept_target(target, platform)?;
     let alias = reference.prefix.clone().unwrap_or_else(|| target.name_any());
@@ -75,7 +83,11 @@ fn attach_one(
     if taken.len() >= MOST_TARGETS {
         return Err(too_many(gateway));
     }
-    Ok(TargetConfig {
+    let uid = uid(target);
+    let TargetSecrets { credentials, tls, sources } = of_target(target, &uid);
+    let headers = target.spec.headers.clone().unwrap_or_default();
+    let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let config = TargetConfig {
         url,
         listing: listing(target.spec.listing),
         tools: tools(target.spec.tools.as_ref()),
@@ -87,15 +99,21 @@ fn attach_one(
         },
         alias,
         name: target.name_any(),
-        uid: uid(target),
+        uid,
         namespace,
+        tls,
+        credentials,
+        request_headers: lower(&headers.allowed_request),
+        response_headers: lower(&headers.allowed_response),
+        query_parameters: headers.allowed_query_parameters,
         timeouts: compile_timeouts(&target.spec.timeouts),
         on_session_loss: match target.spec.on_session_loss {
             crate::target::OnSessionLoss::Fail => OnSessionLoss::Fail,
             crate::target::OnSessionLoss::Reinitialize => OnSessionLoss::Reinitialize,
         },
         ..TargetConfig::default()
-    })
+    };
+    Ok((config, sources))
 }
 
 fn compile_timeouts(timeouts: &Timeouts) -> TimeoutsConfig {
@@ -219,7 +237,7 @@ fn url(server: &Server, namespace: &str) -> Result<String, Refusal> {
 }
 
 /// The object's uid; without a cluster, something as unique.
-fn uid(target: &MCPTarget) -> String {
+pub(super) fn uid(target: &MCPTarget) -> String {
     let without = || full_name(&target.namespace().unwrap_or_default(), &target.name_any());
     target.uid().unwrap_or_else(without)
 }

@@ -44,6 +44,22 @@ pub struct TargetConfig {
     pub on_session_loss: OnSessionLoss,
 }
 
+impl TargetConfig {
+    /// The keys of the secrets that it names.
+    pub fn secret_keys(&self) -> Vec<&str> {
+        let TlsConfig { ca, client_certificate } = &self.tls;
+        let tls = [ca, client_certificate].into_iter().flatten().map(String::as_str);
+        let credentials: Vec<&str> = match &self.credentials {
+            None | Some(CredentialsConfig::ServiceAccountToken { .. }) => Vec::new(),
+            Some(CredentialsConfig::Headers { headers }) => headers.values().map(String::as_str).collect(),
+            Some(CredentialsConfig::ClientCredentials(client) | CredentialsConfig::TokenExchange(client)) => {
+                vec![client.client_id.as_str(), client.client_secret.as_str()]
+            }
+        };
+        tls.chain(credentials).collect()
+    }
+}
+
 /// A local process that speaks MCP on stdio.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

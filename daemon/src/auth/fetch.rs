@@ -36,7 +36,7 @@ pub(super) enum Source {
         /// How to reach it; none where its authorities cannot be read.
         http: Option<Pool>,
         /// What is refused on the way.
-        connector: Connector,
+        connector: Box<Connector>,
     },
     /// The cluster's API server.
     Cluster(kube::Client),
@@ -91,7 +91,7 @@ impl Source {
             issuer: issuer.to_owned(),
             ca: ca.map(Arc::from),
             http: trusting.map(|connector| connector.pool(CONNECT_TIME)),
-            connector: connector.clone(),
+            connector: Box::new(connector.clone()),
         }
     }
 

@@ -172,6 +172,7 @@ impl Listing {
                 TargetFailure::UnsupportedVersion(_) => TargetState::UnsupportedVersion,
                 TargetFailure::Redirect
                 | TargetFailure::Status(_)
+                | TargetFailure::Credentials(_)
                 | TargetFailure::Protocol(_)
                 | TargetFailure::Refused(_) => TargetState::Failed,
             },

@@ -1,6 +1,8 @@
 //! The configuration that the operator writes: the mounted copy at the start, then the ConfigMap, watched by name; and
 //! the report that goes back. Writes nothing else.
 
+pub mod secrets;
+
 use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
@@ -270,7 +272,10 @@ async fn write(maps: &Api<ConfigMap>, names: &Names, json: &str) -> Result<(), k
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{gateway_config, opening, shared};
+    use crate::{
+        config::secrets::Secrets,
+        testing::{gateway_config, opening, shared},
+    };
 
     fn json(config: &DaemonConfig) -> String {
         serde_json::to_string(config).unwrap()
@@ -285,7 +290,11 @@ mod tests {
 
     #[tokio::test]
     async fn another_gateway_of_the_same_name_ends_the_sessions_of_the_old_one() {
-        let gateway = Gateway::start(GatewayConfig { uid: "old".to_owned(), ..gateway_config() }, shared());
+        let gateway = Gateway::start(
+            GatewayConfig { uid: "old".to_owned(), ..gateway_config() },
+            Secrets::default(),
+            shared(),
+        );
         let (tell, digest) = watch::channel(String::new());
         gateway.sessions.create(opening()).await.unwrap();
         let map = |config: GatewayConfig| {

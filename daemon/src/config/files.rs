@@ -1,5 +1,7 @@
 //! Manifests from files: what `moored serve` runs from. Reads once; stricter than an API server, since nobody prunes.
 
+mod values;
+
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -7,10 +9,15 @@ use std::{
 
 use mooring_crds::{
     ACPAgent, MCPGateway, MCPTarget, Platform, Refusal, accept_agent, compile,
-    config::GatewayConfig,
+    condition::reason,
+    config::{CredentialsConfig, GatewayConfig},
     manifest::{self, Unreadable},
+    secrets::{Resolved, SecretSource, Unresolved, resolve},
 };
 use serde_json::Value;
+
+use self::values::Values;
+use super::secrets::Secrets;
 
 /// Why files cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -61,14 +68,32 @@ pub enum BadFiles {
          remove tls"
     )]
     SharedTls(String),
+    /// A reference to a value that is not in the files.
+    #[error("{object}: {unresolved} among these files")]
+    Unresolved {
+        /// The kind and name of what refers to it.
+        object: String,
+        /// What is missing.
+        unresolved: Box<Unresolved>,
+    },
     /// Nothing to serve.
     #[error("no MCPGateway in these files")]
     NoGateway,
 }
 
-/// The objects of our kinds in some files.
+/// One gateway to serve.
+#[derive(Debug)]
+pub struct Served {
+    /// What it serves.
+    pub config: GatewayConfig,
+    /// The values that its configuration names by key.
+    pub secrets: Secrets,
+}
+
+/// The objects of our kinds in some files, and the values that they refer to.
 #[derive(Debug, Default)]
 pub struct Manifests {
+    values: Values,
     gateways: Vec<MCPGateway>,
     targets: Vec<MCPTarget>,
     agents: Vec<ACPAgent>,
@@ -80,7 +105,7 @@ pub struct Manifests {
 ///
 /// # Errors
 /// [`BadFiles`], at the first thing that is wrong.
-pub fn load(paths: &[PathBuf], platform: &Platform) -> Result<Vec<GatewayConfig>, BadFiles> {
+pub fn load(paths: &[PathBuf], platform: &Platform) -> Result<Vec<Served>, BadFiles> {
     let mut manifests = Manifests::default();
     for path in paths {
         let text =
@@ -103,7 +128,8 @@ impl Manifests {
                 continue;
             }
             let field = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
-            if !field("apiVersion").starts_with("mooring.dev/") {
+            let values = Values::kind(field("apiVersion"), field("kind"));
+            if values.is_none() && !field("apiVersion").starts_with("mooring.dev/") {
                 tracing::warn!(file = %path.display(), kind = field("kind"), "passed over: not a kind of ours");
                 continue;
             }
@@ -117,6 +143,10 @@ impl Manifests {
                 document.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
             if !self.seen.insert([field("kind"), namespace, name].map(str::to_owned)) {
                 return Err(BadFiles::Twice(object));
+            }
+            if let Some(kind) = values {
+                self.values.add(kind, (namespace, name), &document).map_err(bad)?;
+                continue;
             }
             match (field("apiVersion"), field("kind")) {
                 ("mooring.dev/v1alpha1", "MCPGateway") => {
@@ -142,7 +172,7 @@ impl Manifests {
     ///
     /// # Errors
     /// [`BadFiles`]: without a status to write to, every refusal ends the start.
-    pub fn compile(&self, platform: &Platform) -> Result<Vec<GatewayConfig>, BadFiles> {
+    pub fn compile(&self, platform: &Platform) -> Result<Vec<Served>, BadFiles> {
         let refused = |kind: &str, name: Option<&String>, source: Refusal| BadFiles::Refused {
             object: format!("{kind} {}", name.map_or("without a name", String::as_str)),
             source,
@@ -151,7 +181,7 @@ impl Manifests {
             accept_agent(agent)
                 .map_err(|refusal| refused("ACPAgent", agent.metadata.name.as_ref(), refusal))?;
         }
-        let mut configs: Vec<GatewayConfig> = Vec::new();
+        let mut all: Vec<Served> = Vec::new();
         let mut attached: Vec<String> = Vec::new();
         for gateway in &self.gateways {
             let compiled = compile(gateway, &self.targets, platform)
@@ -162,23 +192,54 @@ impl Manifests {
                     .map_err(|refusal| refused("MCPTarget", Some(&attachment.name), refusal))?;
                 attached.push(attachment.name);
             }
-            if configs.iter().any(|config| config.name == compiled.config.name) {
+            if all.iter().any(|other| other.config.name == compiled.config.name) {
                 // In another namespace: their paths would be one all the same.
                 return Err(BadFiles::Twice(format!("MCPGateway {}", compiled.config.name)));
             }
-            configs.push(compiled.config);
+            without_accounts(&compiled.config)?;
+            let secrets = self.resolve(&compiled.config, &compiled.secrets)?;
+            all.push(Served { config: compiled.config, secrets });
         }
         let names = self.targets.iter().filter_map(|target| target.metadata.name.as_ref());
         if let Some(alone) = names.into_iter().find(|name| !attached.contains(name)) {
             return Err(BadFiles::Unattached(alone.clone()));
         }
-        if let [_, _, ..] = configs.as_slice()
-            && let Some(alone) = configs.iter().find(|config| config.tls)
+        if let [_, _, ..] = all.as_slice()
+            && let Some(Served { config: alone, .. }) = all.iter().find(|served| served.config.tls)
         {
             return Err(BadFiles::SharedTls(alone.name.clone()));
         }
-        if configs.is_empty() { Err(BadFiles::NoGateway) } else { Ok(configs) }
+        if all.is_empty() { Err(BadFiles::NoGateway) } else { Ok(all) }
     }
+
+    /// The values that a configuration names; one that is missing ends the start.
+    fn resolve(&self, config: &GatewayConfig, sources: &[SecretSource]) -> Result<Secrets, BadFiles> {
+        let Resolved { values, unresolved, unread: _ } =
+            resolve(sources, |source, entry| self.values.find(source, entry));
+        let Some(unresolved) = unresolved.into_iter().next() else { return Ok(Secrets::new(values)) };
+        let target =
+            config.targets.iter().find(|target| Some(&target.uid) == unresolved.source.target.as_ref());
+        let object = target.map_or_else(
+            || format!("MCPGateway {}", config.name),
+            |target| format!("MCPTarget {}", target.name),
+        );
+        Err(BadFiles::Unresolved { object, unresolved: Box::new(unresolved) })
+    }
+}
+
+/// Refuses what only a cluster can give.
+fn without_accounts(config: &GatewayConfig) -> Result<(), BadFiles> {
+    let asked = |target: &&mooring_crds::config::TargetConfig| {
+        matches!(target.credentials, Some(CredentialsConfig::ServiceAccountToken { .. }))
+    };
+    config.targets.iter().find(asked).map_or(Ok(()), |target| {
+        let message = "spec.credentials.type: ServiceAccountToken asks a cluster for a token, and moored serve has \
+                       none; write Headers or ClientCredentials";
+        Err(BadFiles::Refused {
+            object: format!("MCPTarget {}", target.name),
+            source: Refusal { reason: reason::INVALID, message: message.to_owned() },
+        })
+    })
 }
 
 const NAME: &str = "metadata.name must be lower case letters, digits, '-' and '.', and begin and end with a letter or \
@@ -199,7 +260,7 @@ mod tests {
 
     const GATEWAY: &str = "apiVersion: mooring.dev/v1alpha1\nkind: MCPGateway\nmetadata: {name: tools}\nspec:\n  auth: {anonymous: {}}\n";
 
-    fn load(text: &str) -> Result<Vec<GatewayConfig>, String> {
+    fn load(text: &str) -> Result<Vec<Served>, String> {
         let mut manifests = Manifests::default();
         let platform = Platform { allow_loopback: true, allow_processes: true, ..Platform::default() };
         manifests
@@ -217,8 +278,8 @@ mod tests {
     #[test]
     fn a_file_means_what_it_means_in_a_cluster() {
         let configs = load(&format!("{GATEWAY}{}", target("http://127.0.0.1:8931/mcp"))).unwrap();
-        assert_eq!(configs[0].targets[0].alias, "weather");
-        assert_eq!(configs[0].session.timeout_seconds, 3600);
+        assert_eq!(configs[0].config.targets[0].alias, "weather");
+        assert_eq!(configs[0].config.session.timeout_seconds, 3600);
     }
 
     #[test]
@@ -237,7 +298,7 @@ mod tests {
     #[test]
     fn a_gateway_with_tls_has_the_listener_to_itself() {
         let tls = GATEWAY.replace("spec:\n", "spec:\n  tls: {certificateRef: {name: cert}}\n");
-        assert!(load(&tls).unwrap()[0].tls);
+        assert!(load(&tls).unwrap()[0].config.tls);
         let error = load(&format!("{tls}---\n{}", GATEWAY.replace("tools", "other"))).unwrap_err();
         assert!(error.contains("MCPGateway tools: spec.tls"), "{error}");
     }
@@ -261,5 +322,39 @@ mod tests {
         let agent = "---\napiVersion: mooring.dev/v1alpha1\nkind: ACPAgent\nmetadata: {name: coder}\nspec:\n  container: {image: i, command: [x]}\n  auth: {anonymous: {}}\n";
         let error = load(&format!("{GATEWAY}{agent}")).unwrap_err();
         assert!(error.contains("ACPAgent coder"), "{error}");
+    }
+
+    fn with_key() -> String {
+        let credentials =
+            "  credentials: {type: Headers, headers: [{name: X-Key, secretRef: {name: keys, key: k}}]}\n";
+        format!("{GATEWAY}{}{credentials}", target("http://127.0.0.1:1/mcp"))
+    }
+
+    #[test]
+    fn a_reference_is_looked_up_among_the_files_and_text_counts_over_bytes() {
+        let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {k: one}\ndata: {k: dHdv}\n";
+        let served = load(&format!("{}{secret}", with_key())).unwrap();
+        assert_eq!(served[0].secrets.get("weather.header.x-key"), Some(b"one".as_ref()));
+        assert!(!format!("{:?}", served[0]).contains("111"), "no value shows");
+    }
+
+    #[test]
+    fn a_reference_to_nothing_is_named_by_object_and_key() {
+        let error = load(&with_key()).unwrap_err();
+        assert!(error.contains("MCPTarget weather: there is no Secret keys"), "{error}");
+        let secret =
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {other: hunter2}\n";
+        let error = load(&format!("{}{secret}", with_key())).unwrap_err();
+        assert!(error.contains("Secret keys has no key k") && !error.contains("hunter2"), "{error}");
+        let broken = secret.replace("stringData: {other: hunter2}", "data: {k: hunter2}");
+        let error = load(&format!("{}{broken}", with_key())).unwrap_err();
+        assert!(error.contains("Secret keys") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn a_token_that_only_a_cluster_can_give_is_refused() {
+        let token = "  credentials: {type: ServiceAccountToken, serviceAccountToken: {audience: a}}\n";
+        let error = load(&format!("{GATEWAY}{}{token}", target("http://127.0.0.1:1/mcp"))).unwrap_err();
+        assert!(error.contains("MCPTarget weather") && error.contains("write Headers"), "{error}");
     }
 }

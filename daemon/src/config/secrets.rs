@@ -12,6 +12,12 @@ impl Secrets {
         Self(Arc::new(values))
     }
 
+    /// Those of these keys that are there.
+    pub fn only(&self, keys: &[&str]) -> Self {
+        let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), self.0.get(*key)?.clone())));
+        Self::new(kept.collect())
+    }
+
     /// The value of `key`, where it is there.
     pub fn get(&self, key: &str) -> Option<&[u8]> {
         self.0.get(key).map(Vec::as_slice)

@@ -28,8 +28,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Makes the targets of `config`; one that `older` has with an equal configuration is the same target still,
-    /// with its connections.
+    /// Makes the targets of `config`; one that `older` has with an equal configuration and equal values of Secrets is
+    /// the same target still, with its connections. A changed credential is another target: sessions go on with it, and the
+    /// catalogue asks it anew.
     ///
     /// A target whose URL cannot be used is left out, and said in the log: the others are served.
     pub fn new(config: GatewayConfig, secrets: Secrets, older: Option<&Self>, shared: &Shared) -> Self {
@@ -37,12 +38,15 @@ impl Snapshot {
         let auth = Authenticator::new(&config.auth, &secrets, older.map(|older| &older.auth), shared);
         let mut targets = Vec::with_capacity(config.targets.len());
         for wanted in &config.targets {
-            let kept = older.and_then(|older| older.targets.iter().find(|target| target.config == *wanted));
+            let kept =
+                older.and_then(|older| older.targets.iter().find(|target| target.is(wanted, &secrets)));
             if let Some(kept) = kept {
+                kept.set_endpoints(&wanted.endpoints);
                 targets.push(Arc::clone(kept));
                 continue;
             }
-            match Target::new(wanted.clone(), connector, metrics.target(&config.name, &wanted.alias)) {
+            let metrics = metrics.target(&config.name, &wanted.alias);
+            match Target::new(wanted.clone(), &secrets, connector, metrics) {
                 Ok(target) => targets.push(target),
                 Err(error) => tracing::error!(gateway = %config.name, %error, "a target is left out"),
             }

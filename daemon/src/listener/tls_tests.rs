@@ -40,7 +40,7 @@ fn config() -> GatewayConfig {
 async fn listening() -> (Arc<Gateway>, SocketAddr) {
     let shared = shared();
     let tasks = shared.tasks.clone();
-    let gateway = Gateway::start(config(), shared);
+    let gateway = Gateway::start(config(), Secrets::default(), shared);
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     tasks.spawn(serve(socket, Routes::one(Arc::clone(&gateway)), tasks.clone()));

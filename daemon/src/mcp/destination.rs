@@ -50,11 +50,11 @@ impl Finder<'_> {
         let Kind::Request { method, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
         match method.as_str() {
             "tools/call" => self.tool(message).await,
-            "prompts/get" => self.prompt(message, &["params", "name"]).await,
+            "prompts/get" => Box::pin(self.prompt(message, &["params", "name"])).await,
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
-                self.resource(message, &["params", "uri"], kind::Kind::Resources).await
+                Box::pin(self.resource(message, &["params", "uri"], kind::Kind::Resources)).await
             }
-            "completion/complete" => self.completion(message).await,
+            "completion/complete" => Box::pin(self.completion(message)).await,
             "tasks/get" | "tasks/result" | "tasks/cancel" => self.task(message),
             _ => self.only(),
         }
@@ -84,7 +84,8 @@ impl Finder<'_> {
                 (Arc::clone(target), Cow::Borrowed(own))
             }
             Route::Catalog(own) => {
-                let (target, own) = self.listed(kind::Kind::Tools, own).await.ok_or_else(unknown)?;
+                let (target, own) =
+                    Box::pin(self.listed(kind::Kind::Tools, own)).await.ok_or_else(unknown)?;
                 (target, Cow::Owned(own))
             }
             Route::None => return Err(unknown()),

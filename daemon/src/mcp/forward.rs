@@ -38,17 +38,18 @@ pub(super) async fn request(
     let found = Finder { context, session, of: &of }.find(message).await;
     let destination = match found {
         Err(Fault::ResourceNotFound(uri)) => {
-            return unlisted::resource(context, session, message, &of, uri).await;
+            return Box::pin(unlisted::resource(context, session, message, &of, uri)).await;
         }
         found => found?,
     };
     context.account.target = Some(destination.target.alias().to_owned());
     let again = destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
+    let of = Arc::new(context.on_behalf_at(&destination.target)?);
     let asked = Asked { session, message, destination, of, accepts };
     let held = context.gateway.shared.budget.share();
     match attempt(context, &asked, share).await {
         // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).
-        Err(Fault::TargetSessionLost { .. }) if again => attempt(context, &asked, held).await,
+        Err(Fault::TargetSessionLost { .. }) if again => Box::pin(attempt(context, &asked, held)).await,
         outcome => outcome,
     }
 }

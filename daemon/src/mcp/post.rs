@@ -38,14 +38,14 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
     let Received { bytes, share } =
         receive(body, context.snapshot.config.limits.request_bytes, &context.gateway.shared.budget).await?;
     let message = match Message::parse(bytes.clone()) {
-        Err(Invalid::Batch) => return batch::batch(context, &bytes, share).await,
+        Err(Invalid::Batch) => return Box::pin(batch::batch(context, &bytes, share)).await,
         parsed => parsed?,
     };
     note(context, &message);
     match &message.kind {
         Kind::Request { id, method, params } if method.as_str() == "initialize" => {
             context.admit()?;
-            initialize::initialize(context, id, params).await
+            Box::pin(initialize::initialize(context, id, params)).await
         }
         Kind::Request { .. } => {
             context.admit()?;
@@ -83,10 +83,10 @@ pub(super) async fn message_in(
     match &message.kind {
         Kind::Request { id, method, params } => match method.as_str() {
             "ping" => Ok(json_response(Answer::whole(reply::result(id, b"{}")))),
-            "tasks/list" => tasks::list(context, session, id).await,
-            "logging/setLevel" => logging::set_level(context, session, id, &message.bytes).await,
+            "tasks/list" => Box::pin(tasks::list(context, session, id)).await,
+            "logging/setLevel" => Box::pin(logging::set_level(context, session, id, &message.bytes)).await,
             method => match catalog::kind::Kind::of_method(method) {
-                Some(kind) => list::list(context, session, kind, id, params).await,
+                Some(kind) => Box::pin(list::list(context, session, kind, id, params)).await,
                 None => forward::request(context, session, message, share, accepts).await,
             },
         },

@@ -80,7 +80,11 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_use_elsewhere_and_an_end_here_the_one_that_is_written_first_holds() {
-        let gateway = crate::gateway::Gateway::start(gateway_config(), shared());
+        let gateway = crate::gateway::Gateway::start(
+            gateway_config(),
+            crate::config::secrets::Secrets::default(),
+            shared(),
+        );
         let sessions = &gateway.sessions;
         let key = sessions.create(opening()).await.unwrap().key();
         let (session, before) = (sessions.held(key).unwrap(), sessions.held(key).unwrap().stored());

@@ -1,6 +1,6 @@
 //! Pure: what a store keeps of a session. Everything another replica needs to serve it stands here.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use mooring_runtime::Timestamp;
 
@@ -65,6 +65,8 @@ pub enum Binding {
         version: Version,
         /// The URL that gave it. At another URL it means nothing.
         url: Box<str>,
+        /// The address behind the Service that gave it, where that is known.
+        endpoint: Option<SocketAddr>,
     },
     /// The target forgot it; calls are refused until the client initialises again.
     Lost,
@@ -178,7 +180,12 @@ mod tests {
     use crate::testing::record;
 
     fn open(id: &str) -> Binding {
-        Binding::Open { id: Some(id.into()), version: Version::V2025_06_18, url: "http://a/mcp".into() }
+        Binding::Open {
+            id: Some(id.into()),
+            version: Version::V2025_06_18,
+            url: "http://a/mcp".into(),
+            endpoint: None,
+        }
     }
 
     #[test]

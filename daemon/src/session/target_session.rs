@@ -79,6 +79,7 @@ impl TargetSession {
             id: self.wire.id.as_ref().and_then(|id| id.to_str().ok()).map(Into::into),
             version: self.wire.version.unwrap_or(LATEST),
             url: self.target.config.url.as_str().into(),
+            endpoint: self.wire.endpoint,
         }
     }
 
@@ -86,9 +87,12 @@ impl TargetSession {
     pub(super) fn bound(binding: &Binding, target: &Arc<Target>) -> Result<Self, Fault> {
         let lost = || Fault::TargetSessionLost { target: target.alias().to_owned() };
         match binding {
-            Binding::Open { id, version, url } if **url == *target.config.url => {
+            Binding::Open { id, version, url, endpoint } if **url == *target.config.url => {
                 let id = id.as_deref().map(HeaderValue::from_str).transpose().map_err(|_| lost())?;
-                Ok(Self::new(target, Wire { id, version: Some(*version), of: Arc::default() }))
+                Ok(Self::new(
+                    target,
+                    Wire { id, version: Some(*version), endpoint: *endpoint, of: Arc::default() },
+                ))
             }
             Binding::Open { .. } | Binding::Lost => Err(lost()),
         }

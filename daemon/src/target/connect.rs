@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
@@ -24,10 +25,12 @@ use tower_service::Service;
 use super::{
     address::{Refused, Rules, refusal},
     body::Outgoing,
+    credentials::Account,
+    trust,
 };
 
 /// A pooled client for one target.
-pub type Pool = Client<HttpsConnector<HttpConnector<Resolver>>, Outgoing>;
+pub type Pool = Client<HttpsConnector<Dial>, Outgoing>;
 
 /// Idle connections kept for one target.
 pub(super) const IDLE_CONNECTIONS: usize = 256;
@@ -43,6 +46,7 @@ pub struct Connector {
     rules: Arc<Rules>,
     /// What runs beside requests: the processes of targets among it.
     tasks: Tasks,
+    account: Option<Account>,
 }
 
 /// A bundle of certificate authorities that cannot be read.
@@ -61,13 +65,19 @@ impl Connector {
     /// # Errors
     /// Where the TLS library refuses its own defaults.
     pub fn new(rules: Rules) -> Result<Self, rustls::Error> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules), tasks: Tasks::default() })
+        let tls = trust::builder()?.with_root_certificates(trust::public_roots()).with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls), rules: Arc::new(rules), account: None, tasks: Tasks::default() })
+    }
+
+    /// The same, with an account whose tokens targets may be asked with.
+    #[must_use]
+    pub fn with_account(self, account: Account) -> Self {
+        Self { account: Some(account), ..self }
+    }
+
+    /// The account that this daemon runs as; none outside a cluster.
+    pub fn account(&self) -> Option<&Account> {
+        self.account.as_ref()
     }
 
     /// With what runs beside requests on these tasks, whose shutdown ends it.
@@ -94,12 +104,9 @@ impl Connector {
         if roots.is_empty() {
             return Err(BadAuthorities);
         }
-        let tls = rustls::ClientConfig::builder_with_provider(Arc::clone(self.tls.crypto_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|_| BadAuthorities)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self { tls: Arc::new(tls), rules: Arc::clone(&self.rules), tasks: self.tasks.clone() })
+        let tls = trust::builder().map_err(|_| BadAuthorities)?;
+        let tls = tls.with_root_certificates(roots).with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls), ..self.clone() })
     }
 
     /// Whether requests may go to this machine.
@@ -118,21 +125,53 @@ impl Connector {
 
     /// A pool of its own for one target, so that none waits behind another's connections.
     pub fn pool(&self, connect_timeout: Duration) -> Pool {
+        self.pool_with(None, None, connect_timeout)
+    }
+
+    /// The same, with TLS settings of the target's own, and to one address whatever the URL's name leads to.
+    pub fn pool_with(
+        &self,
+        tls: Option<&Arc<rustls::ClientConfig>>,
+        at: Option<SocketAddr>,
+        connect_timeout: Duration,
+    ) -> Pool {
         let mut http = HttpConnector::new_with_resolver(Resolver { rules: Arc::clone(&self.rules) });
         http.set_nodelay(true);
         http.enforce_http(false);
         http.set_connect_timeout(Some(connect_timeout));
         http.set_keepalive(Some(TCP_KEEPALIVE));
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config((*self.tls).clone())
+            .with_tls_config((**tls.unwrap_or(&self.tls)).clone())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(http);
+            .wrap_connector(Dial { http, at });
         Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_timer(TokioTimer::new())
             .build(https)
+    }
+}
+
+/// Makes connections: where the URL leads to, or to one address in its place. The URL's name is Host and SNI all the same.
+#[derive(Debug, Clone)]
+pub struct Dial {
+    http: HttpConnector<Resolver>,
+    at: Option<SocketAddr>,
+}
+
+impl Service<Uri> for Dial {
+    type Response = <HttpConnector<Resolver> as Service<Uri>>::Response;
+    type Error = <HttpConnector<Resolver> as Service<Uri>>::Error;
+    type Future = <HttpConnector<Resolver> as Service<Uri>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.http.poll_ready(context)
+    }
+
+    fn call(&mut self, url: Uri) -> Self::Future {
+        let at = self.at.and_then(|at| format!("http://{at}/").parse().ok());
+        self.http.call(at.unwrap_or(url))
     }
 }
 

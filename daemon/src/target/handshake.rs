@@ -82,19 +82,22 @@ async fn initialize(
         r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{client_info}}}"#,
         version.as_str()
     );
-    let first = Wire::first(of);
+    let mut first = Wire::first(of);
+    first.endpoint = target.pick_endpoint();
     let answer = unary::ask(target, &first, "initialize", &params)
         .await
         .map_err(super::exchange::NoAnswer::failure)?;
     let id = answer.headers.get(SESSION_ID).and_then(own_header);
-    *issued = Some(Wire { id: id.clone(), version: Some(version), of: Arc::clone(of) });
+    // Where it took no connection, another one behind the Service has answered.
+    let endpoint = first.endpoint.filter(|address| target.has_endpoint(*address));
+    *issued = Some(Wire { id: id.clone(), version: Some(version), endpoint, of: Arc::clone(of) });
     let result: InitializeResult = serde_json::from_str(answer.result.get())
         .map_err(|_| TargetFailure::Protocol("an initialize result without what it must have"))?;
     let Some(negotiated) = Version::parse(&result.protocol_version) else {
         // It is disconnected (2025-11-25, lifecycle, version negotiation), and so is the session it may have made.
         return Err(TargetFailure::UnsupportedVersion(result.protocol_version.chars().take(32).collect()));
     };
-    let wire = Wire { id, version: Some(negotiated), of: Arc::clone(of) };
+    let wire = Wire { id, version: Some(negotiated), endpoint, of: Arc::clone(of) };
     *issued = Some(wire.clone());
     announce(target, &wire).await?;
     Ok(Established {

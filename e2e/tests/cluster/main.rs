@@ -3,6 +3,7 @@
 
 mod auth;
 mod clients;
+mod credentials;
 mod manifests;
 mod operator;
 mod ownership;

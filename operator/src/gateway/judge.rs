@@ -68,15 +68,19 @@ fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout, bound: bool) -> Ve
             )
         }
     };
+    let resolved = resolved(view);
     let ready = match outcome {
         Outcome::Refused(Refusal { reason, message }) | Outcome::Failed(Refusal { reason, message }) => {
             Verdict::no(condition::READY, reason, message.clone())
+        }
+        Outcome::Applied(_) if !resolved.holds() => {
+            Verdict::no(condition::READY, resolved.reason, resolved.message.clone())
         }
         Outcome::Applied(_) => ready(view, rollout, &programmed),
     };
     vec![
         accepted,
-        Verdict::yes(condition::RESOLVED_REFS, reason::RESOLVED),
+        resolved,
         programmed,
         ready,
         Verdict::no(
@@ -94,6 +98,15 @@ fn verdicts(view: &View, outcome: &Outcome, rollout: Rollout, bound: bool) -> Ve
             )
         },
     ]
+}
+
+/// Of the gateway's own references; what a target's lead to stands in the target's status.
+fn resolved(view: &View) -> Verdict {
+    let own = view.credentials.unresolved.iter().find(|missing| missing.source.target.is_none());
+    own.map_or_else(
+        || Verdict::yes(condition::RESOLVED_REFS, reason::RESOLVED),
+        |missing| Verdict::no(condition::RESOLVED_REFS, reason::SECRET_NOT_FOUND, missing.to_string()),
+    )
 }
 
 fn programmed(configured: &Configured, view: &View, rollout: Rollout) -> Verdict {

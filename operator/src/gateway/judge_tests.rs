@@ -11,7 +11,7 @@ use mooring_crds::{
     serving::Tls,
 };
 
-use super::*;
+use super::{super::observe::Credentials, *};
 use crate::{condition::find, daemons::Daemons, kind::Applied};
 
 fn at(second: i64) -> Time {
@@ -51,6 +51,7 @@ fn view(gateway: &MCPGateway) -> View {
         daemons: Daemons::default(),
         service_account: Some("sa-1".to_owned()),
         rollout: Rollout::default(),
+        credentials: Credentials::default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod config;
+mod credentials;
 mod deployment;
 mod disruption;
 mod pod;
@@ -21,24 +22,31 @@ use crate::{
 };
 
 /// What each object is made from.
-#[derive(Debug)]
 struct Parts<'a> {
     gateway: &'a MCPGateway,
     names: &'a GatewayNames,
     instance: &'a str,
     config: &'a DaemonConfig,
+    values: &'a BTreeMap<String, Vec<u8>>,
     settings: &'a Settings,
 }
 
 /// What must exist for a gateway whose spec is accepted.
 pub fn plan(gateway: &MCPGateway, view: &View, settings: &Settings) -> Result<Plan, NoPlan> {
     let configured = view.configured.as_ref().map_err(Clone::clone)?;
-    let parts =
-        Parts { gateway, names: &view.names, instance: &view.instance, config: &configured.config, settings };
+    let parts = Parts {
+        gateway,
+        names: &view.names,
+        instance: &view.instance,
+        config: &configured.config,
+        values: &view.credentials.values,
+        settings,
+    };
     let mut children = vec![
         Child::new(ChildKind::ServiceAccount, &access::service_account(&parts))?,
         Child::new(ChildKind::Role, &access::role(&parts))?,
         Child::new(ChildKind::RoleBinding, &access::role_binding(&parts))?,
+        Child::new(ChildKind::Secret, &credentials::credentials(&parts))?,
         Child::new(ChildKind::ConfigMap, &config::configuration(&parts)?)?,
         Child::new(ChildKind::ConfigMap, &config::report(&parts))?,
         Child::new(ChildKind::Service, &service::service(&parts))?,

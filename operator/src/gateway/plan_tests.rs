@@ -2,11 +2,20 @@
 
 use std::path::PathBuf;
 
-use mooring_crds::{MCPTarget, compile::compile, names};
+use mooring_crds::{
+    MCPTarget,
+    compile::compile,
+    names,
+    secrets::{Found, resolve},
+};
 use serde_json::Value;
 
 use super::*;
-use crate::{daemons::Daemons, gateway::observe::Configured, rollout::Rollout};
+use crate::{
+    daemons::Daemons,
+    gateway::observe::{Configured, Credentials},
+    rollout::Rollout,
+};
 
 fn settings() -> Settings {
     Settings {
@@ -36,12 +45,18 @@ fn view(gateway: &MCPGateway, targets: &[MCPTarget]) -> View {
         daemons: Daemons::default(),
         service_account: Some("33333333-3333-3333-3333-333333333333".to_owned()),
         rollout: Rollout::default(),
+        credentials: Credentials::default(),
     }
 }
 
 fn planned(name: &str) -> Plan {
     let (gateway, targets) = manifests(name);
-    plan(&gateway, &view(&gateway, &targets), &settings()).unwrap()
+    let mut view = view(&gateway, &targets);
+    let sources = &view.configured.as_ref().unwrap().compiled.secrets;
+    // Each reference leads to a value that says which it is.
+    let values = sources.iter().map(|source| (source.key.clone(), source.name.clone().into_bytes()));
+    view.credentials.values = values.collect();
+    plan(&gateway, &view, &settings()).unwrap()
 }
 
 fn golden(name: &str) {
@@ -87,6 +102,44 @@ fn a_change_of_targets_changes_the_configuration_and_nothing_else() {
         .map(|(with, _)| with.name().to_owned())
         .collect();
     assert_eq!(changed, ["tools-mcp-config"]);
+}
+
+/// Case 051: a value is in the one Secret, and a changed one changes nothing but that.
+#[test]
+fn a_value_is_in_the_credentials_alone_and_a_rotation_rolls_no_pod() {
+    let (gateway, targets) = manifests("full");
+    let with = |value: &str| {
+        let mut view = view(&gateway, &targets);
+        let key = "22222222-2222-2222-2222-222222222222.header.x-api-key".to_owned();
+        view.credentials.values = BTreeMap::from([(key, value.as_bytes().to_vec())]);
+        plan(&gateway, &view, &settings()).unwrap().children
+    };
+    let (one, two) = (with("hunter2"), with("hunter3"));
+    let changed: Vec<_> =
+        one.iter().zip(&two).filter(|(one, two)| one != two).map(|(one, _)| one.name().to_owned()).collect();
+    assert_eq!(changed, ["tools-mcp-credentials"]);
+    let shown = |child: &&Child| serde_json::to_string(&child.object).unwrap().contains("hunter2");
+    assert!(!one.iter().any(|child| shown(&child)), "in a Secret it is encoded, elsewhere it is not");
+    assert!(one.iter().any(|child| serde_json::to_string(&child.object).unwrap().contains("aHVudGVyMg==")));
+}
+
+/// Case 051.
+#[test]
+fn what_is_deleted_stays_as_it_last_was_for_sessions_that_work() {
+    let (gateway, targets) = manifests("full");
+    let sources = compile(&gateway, &targets, &settings().platform).unwrap().secrets;
+    let last: k8s_openapi::api::core::v1::Secret = serde_json::from_value(serde_json::json!({
+        "data": {
+            "22222222-2222-2222-2222-222222222222.header.x-api-key": "aHVudGVyMg==",
+            "of-a-target-that-is-gone": "eA==",
+        },
+    }))
+    .unwrap();
+    let resolved = resolve(&sources, |_, _| Found::NoObject);
+    let credentials = Credentials::new(resolved, Some(&last));
+    let kept: Vec<_> = credentials.values.values().collect();
+    assert_eq!(kept, [b"hunter2"]);
+    assert_eq!(credentials.unresolved.len(), 2);
 }
 
 #[test]

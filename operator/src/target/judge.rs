@@ -220,9 +220,14 @@ fn resolved(view: &View, each: &[(&AtGateway, Verdicts)]) -> Verdict {
         Some(Missing::Port(name, port)) => {
             no(format!("Service {name} has no port {port}; correct server.service.port"))
         }
-        None => {
-            first_trouble(each, condition::RESOLVED_REFS, reason::RESOLVED, |verdicts| &verdicts.resolved)
-        }
+        None => match &view.unresolved {
+            Some(missing) => {
+                Verdict::no(condition::RESOLVED_REFS, reason::SECRET_NOT_FOUND, missing.to_string())
+            }
+            None => {
+                first_trouble(each, condition::RESOLVED_REFS, reason::RESOLVED, |verdicts| &verdicts.resolved)
+            }
+        },
     }
 }
 

@@ -28,7 +28,7 @@ fn view(places: &[(&str, Place)]) -> View {
         .iter()
         .map(|(name, place)| AtGateway { gateway: Key::new("team", *name), place: place.clone() })
         .collect();
-    View { service: None, gateways }
+    View { service: None, unresolved: None, gateways }
 }
 
 fn said(state: TargetState) -> Place {
@@ -117,6 +117,27 @@ fn a_missing_service_or_port_is_named() {
     let status = judged(&view);
     let message = &find(&status.conditions, "Ready").unwrap().message;
     assert_eq!(message, "Service weather has no port 8000; correct server.service.port");
+}
+
+/// Case 051.
+#[test]
+fn a_secret_or_a_key_that_is_not_there_is_named() {
+    let mut view = view(&[("tools", said(TargetState::Ready))]);
+    let source = mooring_crds::secrets::SecretSource {
+        key: "t.header.x-key".to_owned(),
+        target: Some("t".to_owned()),
+        kind: mooring_crds::secrets::SourceKind::Secret,
+        namespace: "team".to_owned(),
+        name: "weather".to_owned(),
+        entries: vec!["token".to_owned()],
+        field: "spec.credentials.headers",
+    };
+    let missing = mooring_crds::secrets::Unresolved { source, entry: Some("token".to_owned()) };
+    view.unresolved = Some(missing);
+    let status = judged(&view);
+    assert_eq!(says(&status.conditions, "ResolvedRefs"), ("False".to_owned(), "SecretNotFound".to_owned()));
+    let message = &find(&status.conditions, "Ready").unwrap().message;
+    assert_eq!(message, "Secret weather has no key token; add it, or correct spec.credentials.headers");
 }
 
 #[test]

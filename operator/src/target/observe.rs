@@ -1,6 +1,11 @@
 //! What is known of one target: its Service, and its place at each gateway. Reads stores only.
 
-use mooring_crds::{Attachment, MCPTarget, compile::Refusal, config::TargetReport};
+use mooring_crds::{
+    Attachment, MCPTarget,
+    compile::{Refusal, sources_of_target},
+    config::TargetReport,
+    secrets::{Unresolved, resolve},
+};
 
 use super::references;
 use crate::{child::ChildKind, context::Settings, gateway, key::Key, stores::Stores};
@@ -10,6 +15,8 @@ use crate::{child::ChildKind, context::Settings, gateway, key::Key, stores::Stor
 pub struct View {
     /// What is missing of the Service that it names.
     pub service: Option<Missing>,
+    /// What its references to Secrets and ConfigMaps lead to, where that is nothing.
+    pub unresolved: Option<Unresolved>,
     /// Its gateways, in the order of the manifest.
     pub gateways: Vec<AtGateway>,
 }
@@ -65,7 +72,12 @@ pub fn observe(target: &MCPTarget, stores: &Stores, settings: &Settings) -> View
         let place = place(&own, &gateway, stores, settings);
         AtGateway { gateway, place }
     });
-    View { service: missing(target, stores), gateways: gateways.collect() }
+    let resolved = resolve(&sources_of_target(target), |source, entry| stores.value(source, entry));
+    View {
+        service: missing(target, stores),
+        unresolved: resolved.unresolved.into_iter().next(),
+        gateways: gateways.collect(),
+    }
 }
 
 fn place(own: &Key, key: &Key, stores: &Stores, settings: &Settings) -> Place {

@@ -1,10 +1,12 @@
-//! A daemon's identity and rights: its own two ConfigMaps, by name, and nothing else. Pure.
+//! A daemon's identity and rights: its own two ConfigMaps and its Secret, by name; and, where a target is asked with one,
+//! tokens of its own account. Pure.
 
 use k8s_openapi::api::{
     core::v1::ServiceAccount,
     rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject},
 };
 use kube::ResourceExt;
+use mooring_crds::config::CredentialsConfig;
 
 use super::Parts;
 
@@ -13,20 +15,25 @@ pub(super) fn service_account(parts: &Parts<'_>) -> ServiceAccount {
 }
 
 pub(super) fn role(parts: &Parts<'_>) -> Role {
-    let rule = |name: &str, verbs: &[&str]| PolicyRule {
+    let rule = |resource: &str, name: &str, verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![String::new()]),
-        resources: Some(vec!["configmaps".to_owned()]),
+        resources: Some(vec![resource.to_owned()]),
         resource_names: Some(vec![name.to_owned()]),
         verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         non_resource_urls: None,
     };
-    Role {
-        metadata: parts.meta(&parts.names.workload),
-        rules: Some(vec![
-            rule(&parts.names.config, &["get", "list", "watch"]),
-            rule(&parts.names.report, &["get", "list", "watch", "patch"]),
-        ]),
+    let names = parts.names;
+    let mut rules = vec![
+        rule("configmaps", &names.config, &["get", "list", "watch"]),
+        rule("configmaps", &names.report, &["get", "list", "watch", "patch"]),
+        rule("secrets", &names.credentials, &["get", "list", "watch"]),
+    ];
+    let mut targets = parts.config.gateways.iter().flat_map(|gateway| &gateway.targets);
+    if targets.any(|target| matches!(target.credentials, Some(CredentialsConfig::ServiceAccountToken { .. })))
+    {
+        rules.push(rule("serviceaccounts/token", &names.workload, &["create"]));
     }
+    Role { metadata: parts.meta(&names.workload), rules: Some(rules) }
 }
 
 pub(super) fn role_binding(parts: &Parts<'_>) -> RoleBinding {

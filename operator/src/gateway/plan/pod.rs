@@ -8,7 +8,7 @@ use k8s_openapi::{
     api::core::v1::{
         Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
         ObjectFieldSelector, PodSecurityContext, PodSpec, Probe, ResourceFieldSelector, ResourceRequirements,
-        SeccompProfile, SecurityContext, TopologySpreadConstraint, Volume, VolumeMount,
+        SeccompProfile, SecretVolumeSource, SecurityContext, TopologySpreadConstraint, Volume, VolumeMount,
     },
     apimachinery::pkg::{api::resource::Quantity, util::intstr::IntOrString},
 };
@@ -21,6 +21,7 @@ pub(super) const MCP_PORT: (&str, i32) = ("mcp", 8080);
 /// Where probes and scrapes connect.
 const HEALTH_PORT: (&str, i32) = ("health", 9090);
 const CONFIG_DIR: &str = "/etc/mooring";
+const CREDENTIALS_DIR: &str = "/etc/mooring-credentials";
 const CONTAINER: &str = "moored";
 /// The user of the image; any other without root's rights would do.
 const USER: i64 = 65_532;
@@ -59,14 +60,7 @@ pub(super) fn spec(parts: &Parts<'_>, template: PodTemplate) -> PodSpec {
             ..PodSecurityContext::default()
         }),
         containers: vec![container(parts, resources.unwrap_or_else(default_resources))],
-        volumes: Some(vec![Volume {
-            name: "config".to_owned(),
-            config_map: Some(ConfigMapVolumeSource {
-                name: parts.names.config.clone(),
-                ..ConfigMapVolumeSource::default()
-            }),
-            ..Volume::default()
-        }]),
+        volumes: Some(volumes(parts)),
         node_selector: some(node_selector, BTreeMap::is_empty),
         tolerations: some(tolerations, Vec::is_empty),
         affinity,
@@ -82,6 +76,29 @@ pub(super) fn spec(parts: &Parts<'_>, template: PodTemplate) -> PodSpec {
     }
 }
 
+fn volumes(parts: &Parts<'_>) -> Vec<Volume> {
+    vec![
+        Volume {
+            name: "config".to_owned(),
+            config_map: Some(ConfigMapVolumeSource {
+                name: parts.names.config.clone(),
+                ..ConfigMapVolumeSource::default()
+            }),
+            ..Volume::default()
+        },
+        Volume {
+            name: "credentials".to_owned(),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(parts.names.credentials.clone()),
+                // A pod starts without: the daemon watches it, and says what it lacks.
+                optional: Some(true),
+                ..SecretVolumeSource::default()
+            }),
+            ..Volume::default()
+        },
+    ]
+}
+
 fn container(parts: &Parts<'_>, resources: ResourceRequirements) -> Container {
     let names = parts.names;
     let args = [
@@ -90,6 +107,10 @@ fn container(parts: &Parts<'_>, resources: ResourceRequirements) -> Container {
         CONFIG_DIR,
         "--config-map",
         &names.config,
+        "--credentials-dir",
+        CREDENTIALS_DIR,
+        "--credentials-secret",
+        &names.credentials,
         "--report-map",
         &names.report,
         "--listen",
@@ -119,13 +140,17 @@ fn container(parts: &Parts<'_>, resources: ResourceRequirements) -> Container {
             capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
             ..SecurityContext::default()
         }),
-        volume_mounts: Some(vec![VolumeMount {
-            name: "config".to_owned(),
-            mount_path: CONFIG_DIR.to_owned(),
-            read_only: Some(true),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some(vec![mount("config", CONFIG_DIR), mount("credentials", CREDENTIALS_DIR)]),
         ..Container::default()
+    }
+}
+
+fn mount(volume: &str, path: &str) -> VolumeMount {
+    VolumeMount {
+        name: volume.to_owned(),
+        mount_path: path.to_owned(),
+        read_only: Some(true),
+        ..VolumeMount::default()
     }
 }
 
