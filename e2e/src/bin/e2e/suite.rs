@@ -30,16 +30,16 @@ pub(crate) async fn run(options: &Test) -> Result<(), Failure> {
     step("build moored", async { binaries::for_tests().await.map(drop) }).await?;
     let filter = options.filter.as_deref();
     step("unit and in-process tests", cargo_test(&["--workspace"], filter)).await?;
-    step("install real peers", async {
-        peers::install_node().await?;
-        peers::install_python(1).await?;
-        peers::install_python(2).await?;
-        peers::install_rust().await?;
-        Ok(())
-    })
-    .await?;
-    let peers = ["--package", "e2e", "--features", "peers", "--test", "peers"];
-    step("real peers", cargo_test(&peers, filter)).await?;
+    step("install real peers", async { Ok(peers::install_all().await?) }).await?;
+    for (name, test) in [
+        ("real clients", "peers"),
+        ("real clients, all that they can do", "peers_tour"),
+        ("real clients and servers on stdio", "peers_stdio"),
+        ("conformance", "conformance"),
+    ] {
+        let test = ["--package", "e2e", "--features", "peers", "--test", test];
+        step(name, cargo_test(&test, filter)).await?;
+    }
     if options.no_cluster {
         say("the cluster tests were left out, as --no-cluster says");
         return Ok(());

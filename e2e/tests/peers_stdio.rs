@@ -1,0 +1,92 @@
+//! Each client of others reaches five servers of others through one `moored serve`: server-everything over Streamable
+//! HTTP, and memory, filesystem, time and git as local processes on stdio.
+
+use e2e::{
+    manifest,
+    moored::Moored,
+    peers::{EverythingServer, Inspector, Peer, Prefixes, Seen, StdioServers},
+};
+use serde_json::{Map, Value, json};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+struct Stage {
+    moored: Moored,
+    servers: StdioServers,
+    _everything: EverythingServer,
+}
+
+impl Stage {
+    async fn set() -> Result<Self, Box<dyn std::error::Error>> {
+        let (everything, servers) = (EverythingServer::start().await?, StdioServers::install().await?);
+        let manifests = manifest::gateway_with([("everything", everything.url())]) + &servers.manifests();
+        let moored = Moored::serve(manifests).await?;
+        Ok(Self { moored, servers, _everything: everything })
+    }
+
+    /// A tool of each server, with arguments and with what its result holds.
+    fn calls(&self) -> Vec<(String, Value, &'static str)> {
+        let echo = ("everything___echo".to_owned(), json!({"message": "ahoy"}), "Echo: ahoy");
+        [echo].into_iter().chain(self.servers.calls()).collect()
+    }
+}
+
+/// Calls a tool of each server in one session, and one of them in a second session.
+async fn assert_reaches_all(peer: Peer) -> Outcome {
+    let stage = Stage::set().await?;
+    let given: Map<String, Value> =
+        stage.calls().into_iter().map(|(tool, arguments, _)| (tool, arguments)).collect();
+    let prefixes = Prefixes { calls: given, ..Prefixes::default() };
+    let Seen { tools, calls, again, .. } = peer.tour(&stage.moored.url(), &prefixes).await?;
+    for (tool, _, result) in stage.calls() {
+        assert!(tools.contains(&tool), "{tool} is not in {tools:?}");
+        let text = calls.get(&tool).map(String::as_str).unwrap_or_default();
+        assert!(text.contains(result), "{tool}: {result:?} is not in {text:?}");
+    }
+    assert_eq!(again, "Echo: ahoy");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_python_client_2_reaches_five_servers() -> Outcome {
+    assert_reaches_all(Peer::Python2("auto")).await
+}
+
+#[tokio::test]
+async fn the_python_client_1_reaches_five_servers() -> Outcome {
+    assert_reaches_all(Peer::Python1).await
+}
+
+#[tokio::test]
+async fn the_typescript_sdk_1_reaches_five_servers() -> Outcome {
+    assert_reaches_all(Peer::TypeScript1).await
+}
+
+#[tokio::test]
+async fn the_typescript_client_2_reaches_five_servers() -> Outcome {
+    assert_reaches_all(Peer::TypeScript2("auto")).await
+}
+
+#[tokio::test]
+async fn the_rust_client_reaches_five_servers() -> Outcome {
+    assert_reaches_all(Peer::Rust("auto")).await
+}
+
+#[tokio::test]
+async fn fastmcp_reaches_five_servers() -> Outcome {
+    assert_reaches_all(Peer::Fastmcp("auto")).await
+}
+
+#[tokio::test]
+async fn the_inspector_reaches_five_servers() -> Outcome {
+    let stage = Stage::set().await?;
+    let inspector = Inspector { url: stage.moored.url() };
+    for (tool, arguments, result) in stage.calls() {
+        let arguments = arguments.to_string();
+        let answer =
+            inspector.ask("tools/call", &["--tool-name", &tool, "--tool-args-json", &arguments]).await?;
+        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(result), "{tool}: {result:?} is not in {text:?}");
+    }
+    Ok(())
+}
