@@ -1,14 +1,20 @@
 //! Each client of others reaches five servers of others through one `moored serve`: server-everything over Streamable
 //! HTTP, and memory, filesystem, time and git as local processes on stdio.
 
+use std::time::Duration;
+
 use e2e::{
     manifest,
     moored::Moored,
     peers::{EverythingServer, Inspector, Peer, Prefixes, Seen, StdioServers},
+    process,
 };
 use serde_json::{Map, Value, json};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// How long five servers may take to start, all of them at once.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Stage {
     moored: Moored,
@@ -21,7 +27,19 @@ impl Stage {
         let (everything, servers) = (EverythingServer::start().await?, StdioServers::install().await?);
         let manifests = manifest::gateway_with([("everything", everything.url())]) + &servers.manifests();
         let moored = Moored::serve(manifests).await?;
-        Ok(Self { moored, servers, _everything: everything })
+        let stage = Self { moored, servers, _everything: everything };
+        let session = stage.moored.client()?.initialize().await?;
+        stage.until_listed(async || session.tools().await.ok()).await?;
+        Ok(stage)
+    }
+
+    /// Waits until a list has a tool of each server. Lists do not wait for servers that are slow to start.
+    async fn until_listed(&self, mut list: impl AsyncFnMut() -> Option<Vec<String>>) -> Outcome {
+        let listed = async || {
+            let tools = list().await?;
+            self.calls().iter().all(|(tool, _, _)| tools.contains(tool)).then_some(())
+        };
+        Ok(process::poll(PATIENCE, listed).await.ok_or("some servers' tools are not listed")?)
     }
 
     /// A tool of each server, with arguments and with what its result holds.
@@ -37,9 +55,8 @@ async fn assert_reaches_all(peer: Peer) -> Outcome {
     let given: Map<String, Value> =
         stage.calls().into_iter().map(|(tool, arguments, _)| (tool, arguments)).collect();
     let prefixes = Prefixes { calls: given, ..Prefixes::default() };
-    let Seen { tools, calls, again, .. } = peer.tour(&stage.moored.url(), &prefixes).await?;
+    let Seen { calls, again, .. } = peer.tour(&stage.moored.url(), &prefixes).await?;
     for (tool, _, result) in stage.calls() {
-        assert!(tools.contains(&tool), "{tool} is not in {tools:?}");
         let text = calls.get(&tool).map(String::as_str).unwrap_or_default();
         assert!(text.contains(result), "{tool}: {result:?} is not in {text:?}");
     }
@@ -81,6 +98,13 @@ async fn fastmcp_reaches_five_servers() -> Outcome {
 async fn the_inspector_reaches_five_servers() -> Outcome {
     let stage = Stage::set().await?;
     let inspector = Inspector { url: stage.moored.url() };
+    // It calls what it has listed itself, and nothing else.
+    let list = async || {
+        let result = inspector.ask("tools/list", &[]).await.ok()?;
+        let tools = result.get("tools")?.as_array()?;
+        Some(tools.iter().filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect())
+    };
+    stage.until_listed(list).await?;
     for (tool, arguments, result) in stage.calls() {
         let arguments = arguments.to_string();
         let answer =
