@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    peers::{InstallError, install_identity_provider},
+    peers::{InstallError, Packages, install_packages},
     settings,
 };
 
@@ -56,7 +56,7 @@ impl IdentityProvider {
 
     /// A provider that nobody can reach yet.
     pub async fn prepare() -> Result<Self, IdentityError> {
-        let peers = install_identity_provider().await?;
+        let peers = install_packages(Packages::Identity).await?;
         // Node looks for packages beside the script, not where it is started.
         let script = peers.npm.join("provider.mjs");
         std::fs::copy(settings::checkout().join("e2e/clients/oidc/provider.mjs"), &script)?;

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    process::{ExitStatus, Stdio},
+    process::{ExitStatus, Output, Stdio},
     time::Duration,
 };
 
@@ -74,10 +74,26 @@ pub async fn output(command: &mut Command, within: Duration) -> Result<String, P
     feed(command, "", within).await
 }
 
+/// Runs a command that may fail, and returns whether it did not and what it says on stdout and stderr.
+pub async fn attempt(command: &mut Command, within: Duration) -> Result<(bool, String), ProcessError> {
+    let output = finish(command, "", within).await?;
+    Ok((output.status.success(), [text(&output.stdout), text(&output.stderr)].concat()))
+}
+
 /// Runs a command with something on its stdin and returns what it says on stdout.
 pub async fn feed(command: &mut Command, input: &str, within: Duration) -> Result<String, ProcessError> {
+    let output = finish(command, input, within).await?;
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        let (status, output) = (output.status, text(&output.stderr));
+        Err(ProcessError::Failed { command: line(command), status, output })
+    }
+}
+
+/// Runs a command with something on its stdin until it ends, however it ends.
+async fn finish(command: &mut Command, input: &str, within: Duration) -> Result<Output, ProcessError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let line = line(command);
     let done = async {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take()
@@ -87,17 +103,15 @@ pub async fn feed(command: &mut Command, input: &str, within: Duration) -> Resul
         }
         child.wait_with_output().await
     };
-    let output = match time::timeout(within, done).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(source)) => return Err(ProcessError::Io { command: line, source }),
-        Err(_) => return Err(ProcessError::Deadline { command: line, within }),
-    };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() {
-        Ok(text(&output.stdout))
-    } else {
-        Err(ProcessError::Failed { command: line, status: output.status, output: text(&output.stderr) })
+    match time::timeout(within, done).await {
+        Ok(Ok(output)) => Ok(output),
+        Ok(Err(source)) => Err(ProcessError::Io { command: line(command), source }),
+        Err(_) => Err(ProcessError::Deadline { command: line(command), within }),
     }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Whether a program of this name can be run.

@@ -27,8 +27,8 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Every Rust file of the workspace, with its path below the root and its text.
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for member in ["crds", "runtime", "operator", "daemon", "e2e"] {
-        for folder in ["src", "tests", "benches"] {
+    for member in ["crds", "runtime", "operator", "daemon", "e2e", "fuzz", "e2e/clients/rust"] {
+        for folder in ["src", "tests", "benches", "fuzz_targets"] {
             let folder = root().join(member).join(folder);
             if folder.is_dir() {
                 walk(&folder, &mut found);
@@ -102,7 +102,7 @@ fn no_file_is_left_out_of_the_build() {
         let path = Path::new(path);
         let (folder, stem) = (path.parent().unwrap(), path.file_stem().unwrap().to_str().unwrap());
         let is_root = matches!(stem, "lib" | "main")
-            || ["tests", "benches", "bin"].iter().any(|root| folder.ends_with(root));
+            || ["tests", "benches", "bin", "fuzz_targets"].iter().any(|root| folder.ends_with(root));
         let children = if is_root { folder.to_owned() } else { folder.join(stem) };
         for line in text.lines().map(str::trim_start) {
             if let Some(given) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix(".rs\"]"))
@@ -120,7 +120,7 @@ fn no_file_is_left_out_of_the_build() {
         let stem = path.file_stem().unwrap().to_str().unwrap();
         let parent = path.parent().unwrap();
         matches!(stem, "lib" | "main")
-            || ["tests", "benches", "bin"].iter().any(|root| parent.ends_with(root))
+            || ["tests", "benches", "bin", "fuzz_targets"].iter().any(|root| parent.ends_with(root))
     };
     let orphan = |(path, _): &(String, String)| {
         let path = Path::new(path);

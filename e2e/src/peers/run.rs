@@ -1,25 +1,18 @@
-//! Runs a client of others against a URL and reads what it says; runs server-everything on a free port.
+//! Runs a client of others against a URL and reads what it says.
 
-use std::{
-    io,
-    net::{Ipv4Addr, TcpListener},
-    process::Stdio,
-    time::Duration,
+use std::{io, time::Duration};
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::{
+    Environment, InstallError, Prefixes, Seen, install::checkout, install_node, install_python, install_rust,
 };
-
-use http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::process::{Child, Command};
-
-use super::{EVERYTHING_ENTRY, InstallError, clients, install_node, install_python, install_rust};
-use crate::{
-    client::Client,
-    process::{self, ProcessError},
-};
+use crate::process::{self, ProcessError};
 
 /// How long a client may take for a whole session.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A client of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +27,8 @@ pub enum Peer {
     TypeScript2(&'static str),
     /// The Rust SDK, in a mode of its own: `auto` or `legacy`.
     Rust(&'static str),
+    /// The client of fastmcp, in a mode of its own: `auto` or `legacy`. It only tours.
+    Fastmcp(&'static str),
 }
 
 /// What a client found in its session.
@@ -60,18 +55,11 @@ pub enum PeerError {
     #[error("{0:?} is not what a client says")]
     Unreadable(String),
     /// A server could not be started.
-    #[error("server-everything could not be started")]
+    #[error("a server could not be started")]
     Io(#[from] io::Error),
     /// A server did not answer.
-    #[error("server-everything did not answer within {PATIENCE:?}")]
+    #[error("a server did not answer within {PATIENCE:?}")]
     Silent,
-}
-
-/// server-everything over Streamable HTTP on a free port; it ends when dropped.
-#[derive(Debug)]
-pub struct EverythingServer {
-    port: u16,
-    _child: Child,
 }
 
 // === impl Peer ===
@@ -79,17 +67,25 @@ pub struct EverythingServer {
 impl Peer {
     /// Lists the tools at a URL and calls one of them.
     pub async fn list_and_call(self, url: &str, tool: &str, arguments: &Value) -> Result<Said, PeerError> {
-        let mut command = self.command().await?;
-        command.args([url, tool, &arguments.to_string()]);
-        let said = process::output(&mut command, PATIENCE).await?;
+        self.run(&["call", url, tool, &arguments.to_string()]).await
+    }
+
+    /// Does with one session at a URL all that the servers there are good for.
+    pub async fn tour(self, url: &str, prefixes: &Prefixes) -> Result<Seen, PeerError> {
+        self.run(&["tour", url, &prefixes.json().to_string()]).await
+    }
+
+    async fn run<T: DeserializeOwned>(self, arguments: &[&str]) -> Result<T, PeerError> {
+        let said = process::output(self.command().await?.args(arguments), PATIENCE).await?;
         let last = said.lines().last().unwrap_or_default();
         serde_json::from_str(last).map_err(|_| PeerError::Unreadable(said.clone()))
     }
 
     async fn command(self) -> Result<Command, PeerError> {
         Ok(match self {
-            Self::Python1 => python(1, "").await?,
-            Self::Python2(mode) => python(2, mode).await?,
+            Self::Python1 => python(Environment::Mcp1, "python-mcp-1.py", "").await?,
+            Self::Python2(mode) => python(Environment::Mcp2, "python-mcp-2.py", mode).await?,
+            Self::Fastmcp(mode) => python(Environment::Fastmcp, "python-fastmcp.py", mode).await?,
             Self::TypeScript1 => node("typescript-sdk-1.mjs", "").await?,
             Self::TypeScript2(mode) => node("typescript-client-2.mjs", mode).await?,
             Self::Rust(mode) => {
@@ -101,45 +97,19 @@ impl Peer {
     }
 }
 
-async fn python(major: u8, mode: &str) -> Result<Command, PeerError> {
-    let mut command = Command::new(install_python(major).await?);
-    command.arg(clients().join(format!("python-mcp-{major}.py"))).env("MODE", mode);
+async fn python(environment: Environment, script: &str, mode: &str) -> Result<Command, PeerError> {
+    let mut command = Command::new(install_python(environment).await?.join("bin/python"));
+    command.arg(checkout().join("clients").join(script)).env("MODE", mode);
     Ok(command)
 }
 
 async fn node(script: &str, mode: &str) -> Result<Command, PeerError> {
     let peers = install_node().await?;
     // Node looks for packages beside the script, not where it is started.
-    let copy = peers.npm.join(script);
-    std::fs::copy(clients().join(script), &copy)?;
+    for file in [script, "typescript-tour.mjs"] {
+        std::fs::copy(checkout().join("clients").join(file), peers.npm.join(file))?;
+    }
     let mut command = Command::new(&peers.node);
-    command.arg(copy).env("MODE", mode);
+    command.arg(peers.npm.join(script)).env("MODE", mode);
     Ok(command)
-}
-
-// === impl EverythingServer ===
-
-impl EverythingServer {
-    /// Starts one and returns when it answers.
-    pub async fn start() -> Result<Self, PeerError> {
-        let peers = install_node().await?;
-        // It takes a port, not a socket: one that was free a moment ago.
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let mut command = Command::new(&peers.node);
-        command.arg(peers.npm.join(EVERYTHING_ENTRY)).arg("streamableHttp").env("PORT", port.to_string());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let server = Self { port, _child: command.spawn()? };
-        let client = Client::with_fresh_connections(&server.url()).map_err(|_| PeerError::Silent)?;
-        let answers = async || {
-            let answer = client.post_initialize("2025-11-25", json!({})).await.ok()?;
-            (answer.status == StatusCode::OK).then_some(())
-        };
-        process::poll(PATIENCE, answers).await.ok_or(PeerError::Silent)?;
-        Ok(server)
-    }
-
-    /// The URL of its MCP endpoint.
-    pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
-    }
 }

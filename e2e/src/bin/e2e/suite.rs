@@ -30,17 +30,20 @@ pub(crate) async fn run(options: &Test) -> Result<(), Failure> {
     step("build moored", async { binaries::for_tests().await.map(drop) }).await?;
     let filter = options.filter.as_deref();
     step("unit and in-process tests", cargo_test(&["--workspace"], filter)).await?;
-    step("install real peers", async {
-        peers::install_node().await?;
-        peers::install_identity_provider().await?;
-        peers::install_python(1).await?;
-        peers::install_python(2).await?;
-        peers::install_rust().await?;
-        Ok(())
-    })
-    .await?;
-    let peers = ["--package", "e2e", "--features", "peers", "--test", "peers", "--test", "owners"];
-    step("real peers", cargo_test(&peers, filter)).await?;
+    if filter.is_none() {
+        step("fuzz targets over their seeds", fuzz_seeds()).await?;
+    }
+    step("install real peers", async { Ok(peers::install_all().await?) }).await?;
+    for (name, test) in [
+        ("real clients", "peers"),
+        ("owners of sessions, by a real identity provider", "owners"),
+        ("real clients, all that they can do", "peers_tour"),
+        ("real clients and servers on stdio", "peers_stdio"),
+        ("conformance", "conformance"),
+    ] {
+        let test = ["--package", "e2e", "--features", "peers", "--test", test];
+        step(name, cargo_test(&test, filter)).await?;
+    }
     if options.no_cluster {
         say("the cluster tests were left out, as --no-cluster says");
         return Ok(());
@@ -87,6 +90,20 @@ async fn on_a_cluster(options: &Test) -> Result<(), Failure> {
     }
     tested
         .map_err(|why| format!("{why} (see {})", settings::checkout().join("e2e-failures").display()).into())
+}
+
+/// Runs each fuzz target over its seeds and searches no further.
+async fn fuzz_seeds() -> Result<(), Failure> {
+    let folder = settings::checkout().join("fuzz");
+    for target in ["envelope", "sse"] {
+        let mut run = cargo();
+        run.args(["run", "--locked", "--quiet", "--bin", target, "--", "-runs=0"])
+            .arg(format!("corpus/{target}"));
+        // Within its own target folder nothing of the workspace is built anew.
+        run.current_dir(&folder).env("CARGO_TARGET_DIR", settings::target().join("fuzz"));
+        process::run(&mut run, LONG).await?;
+    }
+    Ok(())
 }
 
 async fn cargo_test(what: &[&str], filter: Option<&str>) -> Result<(), Failure> {
