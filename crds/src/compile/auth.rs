@@ -11,10 +11,7 @@ use crate::auth::{
     AllowedServiceAccount, DeniedCaller, GatewayAccessRule, GatewayAuth, Oidc, ServiceAccountAuth,
 };
 use crate::config::{AccessRule, AuthConfig, ClaimValues, Denied, OidcConfig, ServiceAccountConfig};
-use crate::{MCPGateway, auth, rule};
-
-/// The key of the provider's authorities in the daemon's secrets.
-const CA_KEY: &str = "oidc.ca";
+use crate::{MCPGateway, auth, rule, secrets};
 
 /// Whether callers can be told apart as it is written.
 pub(super) fn accept(auth: &GatewayAuth, platform: &Platform) -> Result<(), Refusal> {
@@ -83,7 +80,7 @@ fn oidc_config(oidc: &Oidc) -> OidcConfig {
         allowed_clients: allowed_clients.clone(),
         required_scopes: required_scopes.clone(),
         required_claims: claims(required_claims),
-        ca: ca_ref.as_ref().map(|_| CA_KEY.to_owned()),
+        ca: ca_ref.as_ref().map(|_| secrets::OIDC_CA.to_owned()),
     }
 }
 

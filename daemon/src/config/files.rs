@@ -298,8 +298,12 @@ mod tests {
     #[test]
     fn a_gateway_with_tls_has_the_listener_to_itself() {
         let tls = GATEWAY.replace("spec:\n", "spec:\n  tls: {certificateRef: {name: cert}}\n");
-        assert!(load(&tls).unwrap()[0].config.tls);
-        let error = load(&format!("{tls}---\n{}", GATEWAY.replace("tools", "other"))).unwrap_err();
+        let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: cert}\nstringData: {tls.crt: c, tls.key: k}\n";
+        let served = load(&format!("{tls}{secret}")).unwrap();
+        assert!(served[0].config.tls);
+        assert_eq!(served[0].secrets.get(mooring_crds::secrets::TLS_KEY), Some(b"k".as_ref()));
+        let other = GATEWAY.replace("tools", "other");
+        let error = load(&format!("{tls}---\n{other}{secret}")).unwrap_err();
         assert!(error.contains("MCPGateway tools: spec.tls"), "{error}");
     }
 

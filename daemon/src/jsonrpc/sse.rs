@@ -66,9 +66,23 @@ impl Splitter {
     /// The next whole event.
     pub fn next_event(&mut self) -> Option<Event> {
         let end = self.end()?;
+        // A byte order mark is one at the very beginning only.
+        self.started = true;
         let bytes = self.buffer.split_to(end).freeze();
         self.searched = 0;
         Some(Event::read(bytes))
+    }
+
+    /// Takes note that the stream has ended. True where that makes an event whole: one that ends in two CRs, the second of
+    /// which could have been half of a CRLF.
+    pub fn finish(&mut self) -> bool {
+        let whole = matches!(self.buffer.as_ref(), [.., b'\n' | b'\r', b'\r']);
+        if whole {
+            self.buffer.extend_from_slice(b"\n");
+        } else {
+            self.buffer.clear();
+        }
+        whole
     }
 
     /// Where the first whole event ends: behind a blank line, whose end may be LF, CR or CRLF.
@@ -197,6 +211,27 @@ mod tests {
                 "in pieces of {size}"
             );
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_behind_the_first_event_is_part_of_what_it_stands_in() {
+        let stream = b"\n\n\xEF\xBB\xBFdata: 1\n\n";
+        for size in 1..stream.len() {
+            let data: Vec<Bytes> = split(stream, size).into_iter().map(|event| event.data).collect();
+            assert_eq!(data, [Bytes::new(), Bytes::new()], "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_ends_in_two_carriage_returns_is_whole_at_the_end_of_the_stream() {
+        let mut splitter = Splitter::new(64);
+        splitter.push(b"data: 1\r\r").unwrap();
+        assert_eq!(splitter.next_event(), None, "a line feed may follow");
+        assert!(splitter.finish());
+        assert_eq!(splitter.next_event().map(|event| event.data), Some(Bytes::from_static(b"1")));
+        splitter.push(b"data: 2\r").unwrap();
+        assert!(!splitter.finish());
+        assert_eq!(splitter.next_event(), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use mooring_crds::config::GatewayConfig;
+use mooring_crds::secrets::{TLS_CERTIFICATE, TLS_KEY};
 use mooring_runtime::{Readiness, Tasks, ready::Pending};
 use rustls::{
     ServerConfig,
@@ -15,10 +16,6 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use crate::{config::secrets::Secrets, metrics::LimitMetrics};
 
-/// The key of the certificate chain among the secrets, leaf first.
-const CERTIFICATE: &str = "tls.crt";
-/// The key of the private key.
-const PRIVATE_KEY: &str = "tls.key";
 /// How long a handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -74,7 +71,7 @@ impl Certificates {
             self.0.send_replace(State::Plain);
             return;
         }
-        let pem = secrets.get(CERTIFICATE).unwrap_or_default();
+        let pem = secrets.get(TLS_CERTIFICATE).unwrap_or_default();
         let (known, has_one) = match &*self.0.borrow() {
             State::Tls { pem: known, .. } => (**known == *pem, true),
             State::Plain | State::Missing => (false, false),
@@ -142,10 +139,10 @@ impl Certificates {
 /// Reads the chain and the key, holds them against each other, and makes a server of them: TLS 1.2 and 1.3, HTTP/1.1.
 fn server(secrets: &Secrets) -> Result<Arc<ServerConfig>, BadCertificate> {
     let pem = |key| secrets.get(key).ok_or(BadCertificate::Missing(key));
-    let (chain, key) = (pem(CERTIFICATE)?, pem(PRIVATE_KEY)?);
+    let (chain, key) = (pem(TLS_CERTIFICATE)?, pem(TLS_KEY)?);
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
-    let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or(BadCertificate::Pem(CERTIFICATE))?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| BadCertificate::Pem(PRIVATE_KEY))?;
+    let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or(BadCertificate::Pem(TLS_CERTIFICATE))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| BadCertificate::Pem(TLS_KEY))?;
     let mut server = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

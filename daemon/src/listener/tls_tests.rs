@@ -29,7 +29,7 @@ fn certificate() -> (CertificateDer<'static>, Secrets) {
 }
 
 fn secrets(certificate: &str, key: &str) -> Secrets {
-    let pairs = [(CERTIFICATE, certificate), (PRIVATE_KEY, key)];
+    let pairs = [(TLS_CERTIFICATE, certificate), (TLS_KEY, key)];
     Secrets::new(BTreeMap::from(pairs.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()))))
 }
 
@@ -99,9 +99,9 @@ async fn a_certificate_that_cannot_be_used_leaves_the_one_before_it() {
     for bad in [
         Secrets::default(),
         secrets("no PEM", "no PEM"),
-        secrets(&of(&good_secrets, CERTIFICATE), "no PEM"),
+        secrets(&of(&good_secrets, TLS_CERTIFICATE), "no PEM"),
         // The key of another certificate.
-        secrets(&of(&good_secrets, CERTIFICATE), &of(&other_secrets, PRIVATE_KEY)),
+        secrets(&of(&good_secrets, TLS_CERTIFICATE), &of(&other_secrets, TLS_KEY)),
     ] {
         assert!(server(&bad).is_err(), "{bad:?}");
         gateway.certificates.take(&config(), &bad);

@@ -202,6 +202,7 @@ impl Events {
                 self.source = Source::Ended;
                 self.forward.refusal(none).await.map(Step::Message)
             }
+            Ok(More::End) if self.splitter.finish() => Ok(Step::Data(Bytes::new())),
             Ok(More::End) => Ok(Step::End),
         }
     }

@@ -74,8 +74,14 @@ impl Stream {
                     return Some(message);
                 }
             }
-            let data: Bytes = self.body.frame().await?.ok()?.into_data().unwrap_or_default();
-            self.splitter.push(&data).ok()?;
+            match self.body.frame().await {
+                Some(frame) => {
+                    let data: Bytes = frame.ok()?.into_data().unwrap_or_default();
+                    self.splitter.push(&data).ok()?;
+                }
+                None if self.splitter.finish() => {}
+                None => return None,
+            }
         }
     }
 }

@@ -67,10 +67,7 @@ async fn whole(body: Incoming) -> Result<Bytes, TargetFailure> {
 
 async fn from_events(target: &Target, wire: &Wire, mut body: Incoming) -> Result<Bytes, TargetFailure> {
     let mut splitter = Splitter::new(ANSWER_BYTES);
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| TargetFailure::Protocol("an event stream that breaks off"))?;
-        let Ok(data) = frame.into_data() else { continue };
-        splitter.push(&data).map_err(|_| TargetFailure::Protocol("an event that is too large"))?;
+    loop {
         while let Some(event) = splitter.next_event() {
             let Ok(message) = Message::parse(event.data.clone()) else { continue };
             match message.kind {
@@ -78,6 +75,15 @@ async fn from_events(target: &Target, wire: &Wire, mut body: Incoming) -> Result
                 Kind::Request { id, method, .. } => answer_request(target, wire, &id, method.as_str()).await,
                 Kind::Notification { .. } => {}
             }
+        }
+        match body.frame().await {
+            Some(frame) => {
+                let frame = frame.map_err(|_| TargetFailure::Protocol("an event stream that breaks off"))?;
+                let data = frame.into_data().unwrap_or_default();
+                splitter.push(&data).map_err(|_| TargetFailure::Protocol("an event that is too large"))?;
+            }
+            None if splitter.finish() => {}
+            None => break,
         }
     }
     Err(TargetFailure::Protocol("an event stream that ends without an answer"))
