@@ -1,4 +1,4 @@
-//! TLS of the listener from outside: a gateway without its certificate serves nobody, and says so.
+//! TLS of the listener from outside: a gateway without a certificate that it can use serves nobody, and says so.
 
 use std::time::Duration;
 
@@ -19,10 +19,11 @@ const CONNECTIONS: usize = 5000;
 
 // Case 009.
 #[tokio::test]
-async fn without_its_certificate_a_gateway_is_unready_and_five_thousand_connections_leave_nothing() -> Outcome
-{
+async fn without_a_usable_certificate_a_gateway_is_unready_and_five_thousand_connections_leave_nothing()
+-> Outcome {
     let tls = "spec: {tls: {certificateRef: {name: cert}}, ";
-    let manifests = manifest::gateway("tools").replace("spec: {", tls);
+    let unusable = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: cert}\nstringData: {tls.crt: none, tls.key: none}\n";
+    let manifests = manifest::gateway("tools").replace("spec: {", tls) + unusable;
     let moored = Moored::start_unready(Start { manifests, arguments: Vec::new() }).await?;
     let waits = async || {
         let ready = moored.health("/readyz").await.ok()?;

@@ -22,6 +22,9 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause; each failure doubles it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// How long the first call of a target session waits for the target's stream: servers drop what they would say before.
+pub(super) const LISTENED: Duration = Duration::from_secs(1);
+
 /// What came of one stream.
 enum Heard {
     /// The target offers none.
@@ -70,7 +73,9 @@ impl Sessions {
         last: &mut Option<Bytes>,
     ) -> Heard {
         let opening = stream::open(&open.target, &open.wire, last.as_ref());
-        let mut stream = match timeout(open.target.connect_bound(), opening).await {
+        let opened = timeout(open.target.connect_bound(), opening).await;
+        open.listened.cancel();
+        let mut stream = match opened {
             Ok(Ok(Some(stream))) => stream,
             Ok(Ok(None)) => return Heard::Nothing,
             Ok(Err(failure)) => {

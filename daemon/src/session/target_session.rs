@@ -34,6 +34,8 @@ pub struct TargetSession {
     pub gone: CancellationToken,
     /// Whether what it says outside of calls is listened to.
     pub(super) listening: AtomicBool,
+    /// Fires when the target has answered whether it can be.
+    pub(super) listened: CancellationToken,
     levels: AtomicU64,
 }
 
@@ -45,6 +47,7 @@ impl TargetSession {
             wire,
             gone: CancellationToken::new(),
             listening: AtomicBool::new(false),
+            listened: CancellationToken::new(),
             levels: AtomicU64::new(0),
         }
     }

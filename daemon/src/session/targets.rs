@@ -3,10 +3,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
 pub use super::target_session::TargetSession;
-use super::{Session, table::Sessions};
+use super::{Session, listen::LISTENED, table::Sessions};
 use crate::{
     capabilities::ServerCapabilities,
     fault::Fault,
@@ -101,7 +101,7 @@ impl Sessions {
         match kept {
             Ok(true) => {
                 let ours = Arc::new(ours);
-                self.prepare(session, &ours, &established.capabilities);
+                self.prepare(session, &ours, &established.capabilities).await;
                 Ok(ours)
             }
             // Another replica was faster: its target session is the session's, ours is nobody's.
@@ -116,14 +116,18 @@ impl Sessions {
         }
     }
 
-    /// What a target session that has just begun still needs, beside the call that it was begun for.
-    fn prepare(
+    /// What a target session that has just begun still needs before the call that it was begun for.
+    async fn prepare(
         self: &Arc<Self>,
         session: &Arc<Session>,
         open: &Arc<TargetSession>,
         announced: &ServerCapabilities,
     ) {
         self.listen(session, open);
+        if session.wants_word() {
+            let listened = timeout(LISTENED, open.listened.cancelled()).await;
+            tracing::trace!(in_time = listened.is_ok(), target = open.target.alias(), "listening");
+        }
         let level = session.stored().record.log_level.clone();
         if let Some(level) = level.filter(|_| announced.has("logging")) {
             let open = Arc::clone(open);
