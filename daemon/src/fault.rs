@@ -62,6 +62,8 @@ pub enum Fault {
     UnsupportedVersion,
     /// An answer to something that was never asked.
     UnknownAnswer,
+    /// An answer in a batch that broke off, or is too large to be held until the others are there.
+    BatchAnswer,
     /// A stream that is taken up again and is not here any more.
     StreamGone,
     /// The id of a request that still runs in this session.
@@ -206,6 +208,7 @@ impl Fault {
                 (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "unsupported_version")
             }
             Self::UnknownAnswer => (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "unknown_answer"),
+            Self::BatchAnswer => (S::OK, code::INTERNAL, Us, "batch_answer"),
             Self::StreamGone => (S::OK, code::INTERNAL, Us, "stream_gone"),
             Self::DuplicateId => (S::BAD_REQUEST, code::INVALID_REQUEST, Client, "duplicate_id"),
             Self::MethodNotFound => (S::OK, code::METHOD_NOT_FOUND, Client, "method_not_found"),

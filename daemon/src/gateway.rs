@@ -44,6 +44,8 @@ pub struct Shared {
     pub connector: Connector,
     /// What bodies held whole may take.
     pub budget: Budget,
+    /// What bodies of callers whom we do not know may take: little, so that they take nothing from those we know.
+    pub strangers: Budget,
     /// What sets this process apart.
     pub identity: Identity,
     /// What a gateway's sessions may take, where they are kept in memory only.

@@ -146,6 +146,9 @@ async fn run_cluster(args: GatewayArgs) -> Result<(), Error> {
     process.serve(args.listen, routes, || gateway.snapshot().config.drain).await
 }
 
+/// What bodies of callers whom we do not know may take in all.
+const STRANGERS_BYTES: u64 = 1 << 20;
+
 const NO_DRAIN: DrainConfig = DrainConfig { delay_seconds: 0, deadline_seconds: 30 };
 
 struct Process {
@@ -170,6 +173,7 @@ impl Process {
             connector: Connector::new(rules)?.on(&tasks),
             tasks,
             budget: Budget::new(common.memory_limit / 4),
+            strangers: Budget::new(STRANGERS_BYTES),
             identity: Identity::new()?,
             store_bytes: usize::try_from(common.memory_limit / 4).unwrap_or(usize::MAX),
             cluster: None,

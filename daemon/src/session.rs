@@ -140,7 +140,9 @@ impl Session {
     /// What its end depends on.
     pub fn facts(&self) -> Facts {
         // Before the time of the last use: a request that ends between the two is seen as one or the other.
-        let in_flight = self.requests.taken() > 0;
+        // A call whose client left, and a request that waits for the client, are not idle either (DESIGN §3.2).
+        let asked = || self.known_channel().is_some_and(|channel| !channel.asks.is_empty());
+        let in_flight = self.requests.taken() > 0 || !self.calls.is_empty() || asked();
         let last_used = Timestamp(self.last_used.load(Ordering::Acquire));
         let record = Arc::clone(&self.ties.lock().record);
         let idle = record.idle.map(|timeout| Idle {

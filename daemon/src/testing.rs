@@ -54,6 +54,7 @@ pub(crate) fn shared() -> crate::gateway::Shared {
         metrics: crate::metrics::Metrics::new().unwrap(),
         connector: crate::target::connect::Connector::new(rules).unwrap(),
         budget: crate::receive::Budget::new(1 << 20),
+        strangers: crate::receive::Budget::new(1 << 20),
         identity: crate::session::table::Identity::new().unwrap(),
         store_bytes: 1 << 20,
         cluster: None,

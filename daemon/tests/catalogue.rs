@@ -41,6 +41,7 @@ fn gateway(target: TargetConfig) -> Arc<Gateway> {
         metrics: Metrics::new().unwrap(),
         connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
         budget: Budget::new(1 << 20),
+        strangers: Budget::new(1 << 20),
         identity: moored::session::table::Identity::new().unwrap(),
         store_bytes: 1 << 20,
         cluster: None,

@@ -19,6 +19,7 @@ impl Fault {
             Self::BadInitialize(what) => format!("initialize: {what}"),
             Self::UnsupportedVersion => format!("MCP-Protocol-Version must be one of {}", version::list()),
             Self::UnknownAnswer => "no request of this id was ever sent in this session".to_owned(),
+            Self::BatchAnswer => "the answer broke off, or is too large for a batch".to_owned(),
             Self::StreamGone => "the stream is not held any more, and its answer is lost".to_owned(),
             Self::DuplicateId => "a request with this id is still running in this session".to_owned(),
             Self::MethodNotFound => "Method not found".to_owned(),
@@ -79,6 +80,7 @@ impl Fault {
             | Self::BadInitialize(_)
             | Self::UnsupportedVersion
             | Self::UnknownAnswer
+            | Self::BatchAnswer
             | Self::StreamGone
             | Self::DuplicateId
             | Self::MethodNotFound

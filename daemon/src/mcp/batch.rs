@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::Response;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -22,6 +22,8 @@ use crate::{
     version::Version,
 };
 
+/// The largest answer that one message of a batch may have.
+const ANSWER_BYTES: usize = 8 << 20;
 /// Messages of one batch.
 const MOST_MESSAGES: usize = 64;
 
@@ -48,7 +50,8 @@ pub(super) async fn batch(
     }
     let answers = join_all(messages.iter().map(|message| one(context, &session, message))).await;
     drop(share);
-    let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+    // The shares go with the answers, once they are one body.
+    let (answers, _shares): (Vec<Bytes>, Vec<Share>) = answers.into_iter().flatten().unzip();
     if answers.is_empty() {
         return Ok(accepted());
     }
@@ -56,7 +59,7 @@ pub(super) async fn batch(
 }
 
 /// The answer to one message, where it wants one.
-async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -> Option<Bytes> {
+async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -> Option<(Bytes, Share)> {
     let account = Account {
         metrics: Arc::clone(&context.account.metrics),
         started: Instant::now(),
@@ -85,27 +88,33 @@ async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -
         Kind::Request { .. } => alone.admit().and_then(|()| alone.admit_to(session)),
         Kind::Notification { .. } | Kind::Response { .. } => Ok(()),
     };
-    let share = context.gateway.shared.budget.share();
+    let budget = &context.gateway.shared.budget;
+    let (share, mut answer_share) = (budget.share(), budget.share());
     let outcome = match admitted {
         Ok(()) => post::message_in(&mut alone, session, message, share, Accepts::Json).await,
         Err(fault) => Err(fault),
     };
     let wants = matches!(message.kind, Kind::Request { .. });
-    let answer = match outcome {
+    let whole = match outcome {
         Ok(response) => {
             alone.account.status = Some(response.status());
-            match response.into_body().collect().await {
-                Ok(body) => body.to_bytes(),
-                Err(_) => reply::error(alone.id.as_deref(), -32603, "the answer broke off", None),
-            }
+            whole(response.into_body(), &mut answer_share).await
         }
-        Err(fault) => {
-            alone.account.status = Some(fault.status());
-            let error =
-                reply::error(alone.id.as_deref(), fault.code(), &fault.message(), fault.data().as_ref());
-            alone.account.fault = Some(fault);
-            error
-        }
+        Err(fault) => Err(fault),
     };
-    wants.then_some(answer)
+    let answer = whole.unwrap_or_else(|fault| {
+        alone.account.status = Some(fault.status());
+        let error = reply::error(alone.id.as_deref(), fault.code(), &fault.message(), fault.data().as_ref());
+        alone.account.fault = Some(fault);
+        error
+    });
+    wants.then_some((answer, answer_share))
+}
+
+/// The whole of an answer. It is held until all are there, so it counts as bodies do.
+async fn whole(body: Answer, share: &mut Share) -> Result<Bytes, Fault> {
+    let read = Limited::new(body, ANSWER_BYTES).collect().await;
+    let body = read.map_err(|_| Fault::BatchAnswer)?.to_bytes();
+    share.hold(body.len() as u64)?;
+    Ok(body)
 }

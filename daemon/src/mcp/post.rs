@@ -24,7 +24,7 @@ const STRANGERS_BYTES: u64 = 64 << 10;
 /// The id of a request whose sender may not call; none where it has none, or is larger than what is read of strangers.
 pub(super) async fn id_for_refusal(context: &Context<'_>, body: Incoming) -> Option<Bytes> {
     let limit = STRANGERS_BYTES.min(context.snapshot.config.limits.request_bytes);
-    let received = receive(body, limit, &context.gateway.shared.budget).await.ok()?;
+    let received = receive(body, limit, &context.gateway.shared.strangers).await.ok()?;
     match Message::parse(received.bytes).ok()?.kind {
         Kind::Request { id, .. } => Some(id),
         Kind::Notification { .. } | Kind::Response { .. } => None,

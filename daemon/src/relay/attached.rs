@@ -65,9 +65,12 @@ impl Drop for Attached {
         // A runtime that is ending runs nothing any more, and nobody comes back to it.
         if Handle::try_current().is_ok() {
             let sessions = Arc::clone(&events.forward.sessions);
+            let sessions_of = Arc::clone(&sessions);
             let tasks = sessions.tasks().clone();
             sessions.spawn(async move {
                 run_on(events).await;
+                // Its end is a use: what ran until now was not idle.
+                session.touch(sessions_of.now());
                 post.outbox.close();
                 keep(&post, &session.ended, &tasks.drain).await;
                 session.channel().posts.close(post.number);

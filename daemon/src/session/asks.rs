@@ -90,6 +90,11 @@ impl Asks {
         Some(AskId { replica, number })
     }
 
+    /// Whether none is open.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().open.is_empty()
+    }
+
     /// Takes the request that an answer of the client's with this id, raw JSON, is for.
     pub fn answer(&self, replica: u32, id: &[u8]) -> Answered {
         let Some(id) = AskId::parse(id) else { return Answered::Never };

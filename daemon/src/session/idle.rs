@@ -97,4 +97,36 @@ mod tests {
         assert_eq!(sessions.delete_unchanged(&session).await, Ok(Removal::Ours));
         assert_eq!(sessions.delete_unchanged(&session).await, Ok(Removal::Gone));
     }
+
+    #[tokio::test]
+    async fn a_call_whose_client_left_and_a_request_that_waits_for_the_client_are_not_idle() {
+        let gateway = crate::gateway::Gateway::start(
+            gateway_config(),
+            crate::config::secrets::Secrets::default(),
+            shared(),
+        );
+        let opening =
+            crate::session::table::Opening { idle: Some(std::time::Duration::from_secs(60)), ..opening() };
+        let key = gateway.sessions.create(opening).await.unwrap().key();
+        let session = gateway.sessions.held(key).unwrap();
+        let busy = || session.facts().idle.unwrap().in_flight;
+        assert!(!busy());
+        let of = crate::testing::target_session("a");
+        let beginning =
+            crate::session::calls::Beginning { id: b"1", target: &of.target, stream: None, token: None };
+        let call = crate::session::calls::Call::begin(&session, beginning).unwrap();
+        assert!(busy());
+        drop(call);
+        assert!(!busy());
+        let ask = crate::session::asks::Ask {
+            of,
+            id: bytes::Bytes::from_static(b"1"),
+            token: None,
+            closed: tokio_util::sync::CancellationToken::new(),
+        };
+        let asked = session.channel().asks.open(7, ask).unwrap();
+        assert!(busy());
+        session.channel().asks.close(asked).unwrap();
+        assert!(!busy());
+    }
 }

@@ -118,6 +118,7 @@ impl Replica {
             metrics: Metrics::new().unwrap(),
             connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
             budget: Budget::new(1 << 26),
+            strangers: Budget::new(1 << 20),
             identity: moored::session::table::Identity::new().unwrap(),
             store_bytes: 1 << 20,
             cluster: None,
