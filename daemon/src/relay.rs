@@ -140,7 +140,10 @@ pub async fn relay(
         };
         match head {
             // Without a place for its stream it is answered in JSON, as late as it may be.
-            Head::Stream if !forward.open_stream() => (silence, may_stream) = (deadline, false),
+            Head::Stream if !forward.open_stream() => {
+                forward.call.no_stream();
+                (silence, may_stream) = (deadline, false);
+            }
             Head::Stream | Head::Answer(_) | Head::Ended(_) | Head::TooLate => break head,
         }
     };
@@ -189,7 +192,7 @@ fn events(forward: Forward, source: Source) -> Events {
 fn asked(forward: &Forward, accepts: Accepts) -> impl Future<Output = ()> + use<> {
     let session = forward.call.session();
     let deliveries = match accepts {
-        Accepts::JsonOrStream if session.answers_requests => Some(session.calls.deliveries()),
+        Accepts::JsonOrStream if session.wants_word() => Some(forward.call.deliveries()),
         Accepts::JsonOrStream | Accepts::Json => None,
     };
     events::delivered(deliveries)
@@ -219,7 +222,7 @@ impl Forward {
     /// How a request of the target's reaches the client on this call's stream.
     pub(crate) fn way(&self) -> Way {
         let over = self.over.get_or_init(CancellationToken::new).clone();
-        Way::Call { pause: Arc::clone(&self.pause), over }
+        Way::Call { id: self.call.id().into(), pause: Arc::clone(&self.pause), over }
     }
 
     /// A message of the target, as the client is to read it.

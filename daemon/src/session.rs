@@ -6,6 +6,8 @@ pub mod asking;
 pub mod asks;
 pub mod calls;
 pub mod channel;
+#[cfg(test)]
+mod crossing_properties;
 pub mod end;
 pub mod ephemeral;
 pub mod event_id;

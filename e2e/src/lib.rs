@@ -1,6 +1,7 @@
 //! The tests' side of Mooring: scripted peers, real peers, a throwaway cluster, and the daemon run as a black box.
 //! Links neither the daemon nor the operator.
 
+pub mod asking;
 pub mod client;
 pub mod cluster;
 pub mod example;

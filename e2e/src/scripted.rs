@@ -145,12 +145,20 @@ impl ScriptedServer {
 
     /// The same on the streams of one session.
     pub fn feed_to(&self, session: &str, text: impl Into<Bytes>) -> usize {
-        self.feed_where(&text.into(), |of| of == Some(session))
+        self.feed_where(&text.into(), |feed| feed.session.as_deref() == Some(session))
     }
 
-    fn feed_where(&self, text: &Bytes, wanted: impl Fn(Option<&str>) -> bool) -> usize {
+    /// The same on the stream of one call of a session, by its id.
+    pub fn feed_call(&self, session: &str, id: &Value, text: impl Into<Bytes>) -> usize {
+        let is = |feed: &record::Stream| {
+            feed.session.as_deref() == Some(session) && feed.call.as_ref() == Some(id)
+        };
+        self.feed_where(&text.into(), is)
+    }
+
+    fn feed_where(&self, text: &Bytes, wanted: impl Fn(&record::Stream) -> bool) -> usize {
         let state = self.state();
-        let feeds = state.feeds.iter().filter(|feed| wanted(feed.session.as_deref()));
+        let feeds = state.feeds.iter().filter(|feed| wanted(feed));
         feeds.filter(|feed| feed.events.try_send(Ok(text.clone())).is_ok()).count()
     }
 

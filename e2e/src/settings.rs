@@ -37,6 +37,11 @@ pub fn context() -> Option<String> {
     set("MOORING_CONTEXT").and_then(|context| context.into_string().ok())
 }
 
+/// The seed of tests that go by chance, if `MOORING_SEED` says one: to repeat a run that printed it.
+pub fn seed() -> Option<u64> {
+    set("MOORING_SEED").and_then(|seed| seed.into_string().ok()?.parse().ok())
+}
+
 fn set(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }

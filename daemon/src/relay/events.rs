@@ -15,6 +15,7 @@ use super::{
     client_stream::ClientStream,
     fault_json,
     judge::{Verdict, judge},
+    pause::Clock,
     source::{More, Resume, Source},
     turn::turn,
 };
@@ -70,8 +71,7 @@ enum Step {
 impl Events {
     pub(super) fn new(forward: Forward, client: ClientStream, source: Source) -> Self {
         let now = Instant::now();
-        let session = forward.call.session();
-        let deliveries = session.answers_requests.then(|| session.calls.deliveries());
+        let deliveries = forward.call.deliveries();
         Self {
             forward,
             client,
@@ -81,7 +81,7 @@ impl Events {
             progress: now,
             written: now,
             begun: false,
-            deliveries,
+            deliveries: Some(deliveries),
         }
     }
 
@@ -137,14 +137,11 @@ impl Events {
                 Step::Message(json) => {
                     self.source = Source::Ended;
                     let json = self.forward.settle(json).await?;
+                    self.write_waiting(&mut write);
                     self.forward.call.answered();
                     self.client.write(&mut write, &json, None);
                 }
-                Step::Delivered => {
-                    for json in self.forward.call.take_waiting() {
-                        self.client.write(&mut write, &json, None);
-                    }
-                }
+                Step::Delivered => self.write_waiting(&mut write),
                 Step::Silence => write.extend_from_slice(&KEEP_ALIVE),
                 Step::Taken => return Ok(Next::Taken),
                 Step::End => {
@@ -167,15 +164,20 @@ impl Events {
 
     /// Waits for more of the stream, for silence, for the end of the call, or for its bound. Cancel-safe.
     async fn step(&mut self) -> Result<Step, Fault> {
-        let deadline = self.forward.deadline(self.progress);
-        let wake = deadline.min(self.written + SILENCE);
-        let more = tokio::select! {
-            biased;
-            ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
-            () = self.client.taken_over() => return Ok(Step::Taken),
-            () = self.client.given_up() => return Err(self.forward.abandoned()),
-            () = next_delivery(&mut self.deliveries) => return Ok(Step::Delivered),
-            more = timeout_at(wake, self.source.more()) => more,
+        let more = loop {
+            // Before the clock is looked at, so that none of its changes is missed.
+            let resumes = self.forward.pause.resumes();
+            let stands = self.forward.pause.clock() == Clock::Stands;
+            let wake = self.forward.deadline(self.progress).min(self.written + SILENCE);
+            tokio::select! {
+                biased;
+                ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
+                () = self.client.taken_over() => return Ok(Step::Taken),
+                () = self.client.given_up() => return Err(self.forward.abandoned()),
+                () = next_delivery(&mut self.deliveries) => return Ok(Step::Delivered),
+                more = timeout_at(wake, self.source.more()) => break more,
+                () = resumes, if stands => {}
+            }
         };
         match more {
             // Looked at anew: a request to the client may have stopped the clock meanwhile.
@@ -265,6 +267,7 @@ impl Events {
             }
             Verdict::Relay => self.write(write, event),
             Verdict::Answer => {
+                self.write_waiting(write);
                 // Behind the answer nothing may come (case 028).
                 self.source = Source::Ended;
                 self.forward.call.answered();
@@ -279,6 +282,13 @@ impl Events {
         }
     }
 
+    /// What other streams of the target's have handed to this call.
+    fn write_waiting(&self, write: &mut Vec<u8>) {
+        for json in self.forward.call.take_waiting() {
+            self.client.write(write, &json, None);
+        }
+    }
+
     fn write(&self, write: &mut Vec<u8>, event: &Event) {
         let json = self.forward.exposed(&event.data);
         let as_it_came = json == event.data;
@@ -287,6 +297,7 @@ impl Events {
 
     /// Reads a stream to its answer, for a client that takes JSON only.
     pub(super) async fn collect(mut self) -> Result<Bytes, Fault> {
+        self.forward.call.no_stream();
         loop {
             while let Some(event) = self.splitter.next_event() {
                 self.resume.note(event.id.as_ref(), event.retry, !event.data.is_empty());
@@ -302,7 +313,9 @@ impl Events {
                         drop(sessions.ask(call.session(), open, &message, Way::None).await);
                     }
                     Verdict::Changed(method) => sessions.hint(call.session(), open, &method),
-                    Verdict::Relay | Verdict::Withdraw(_) | Verdict::Drop => {}
+                    // What it asked elsewhere, on its GET stream.
+                    Verdict::Withdraw(id) => sessions.withdrawn(call.session(), open, id.as_ref()),
+                    Verdict::Relay | Verdict::Drop => {}
                 }
             }
             match self.step().await? {

@@ -22,6 +22,7 @@ use crate::{
 const WHOLE: usize = 64 << 10;
 
 pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Response<Body>, Fault> {
+    forward.call.no_stream();
     let length = answer.body.size_hint().exact();
     let mut read = BytesMut::new();
     while length.is_none_or(|length| length <= WHOLE as u64) && read.len() <= WHOLE {

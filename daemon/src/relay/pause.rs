@@ -2,11 +2,17 @@
 //! (API, timeouts: a request that is open to the client stops `requestSeconds`).
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{
+    sync::{Notify, futures::Notified},
+    time::Instant,
+};
 
 /// The clock of one call.
 #[derive(Debug, Default)]
-pub struct Pause(Mutex<State>);
+pub struct Pause {
+    state: Mutex<State>,
+    resumes: Notify,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -28,26 +34,33 @@ pub enum Clock {
 impl Pause {
     /// A request to the client was opened.
     pub fn opened(&self) {
-        self.0.lock().open += 1;
+        self.state.lock().open += 1;
     }
 
     /// One was closed at `now`.
     pub fn closed(&self, now: Instant) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.open = state.open.saturating_sub(1);
         if state.open == 0 {
             state.resumed = Some(now);
+            drop(state);
+            self.resumes.notify_waiters();
         }
+    }
+
+    /// Returns once the clock runs again, where that happens behind the making of this.
+    pub fn resumes(&self) -> Notified<'_> {
+        self.resumes.notified()
     }
 
     /// The target showed progress at `now` on another stream than the call's.
     pub fn heard(&self, now: Instant) {
-        self.0.lock().resumed = Some(now);
+        self.state.lock().resumed = Some(now);
     }
 
     /// How it runs.
     pub fn clock(&self) -> Clock {
-        let state = self.0.lock();
+        let state = self.state.lock();
         if state.open > 0 { Clock::Stands } else { Clock::Runs(state.resumed) }
     }
 }

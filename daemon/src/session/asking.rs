@@ -10,8 +10,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Session,
     asks::{Answered, Ask, AskId},
+    calls::{Handed, To},
     table::Sessions,
     targets::TargetSession,
+    task_ids,
 };
 use crate::{
     fault::Fault,
@@ -33,6 +35,8 @@ const TIMED_OUT: i32 = -32001;
 pub enum Way {
     /// On the stream that answers the call which caused it.
     Call {
+        /// The client's id of the call, raw JSON.
+        id: Box<[u8]>,
         /// The call's clock.
         pause: Arc<Pause>,
         /// Fires when the call is over.
@@ -75,20 +79,21 @@ impl Sessions {
         };
         let mut edits = vec![(range_in(&message.bytes, id), ours.json())];
         edits.extend(token.iter().map(|token| (range_in(&message.bytes, token), ours.json())));
-        let json = span::replace(&message.bytes, edits);
+        let json = task_ids::expose_asked(&span::replace(&message.bytes, edits), of.target.alias());
         let at_once = *channel.initialized.borrow();
         let (now, later) = match (&way, at_once) {
             (Way::Call { .. }, true) => (Some(json), None),
             (Way::Call { .. } | Way::Any | Way::None, _) => (None, Some(json)),
         };
-        let (pause, over) = match way {
-            Way::Call { pause, over } => (Some(pause), over),
-            Way::Any | Way::None => (None, CancellationToken::new()),
+        let (call, pause, over) = match way {
+            Way::Call { id, pause, over } => (Some(id), Some(pause), over),
+            Way::Any | Way::None => (None, None, CancellationToken::new()),
         };
         if let Some(pause) = &pause {
             pause.opened();
         }
-        let watched = Watched { sessions: Arc::clone(self), session: Arc::clone(session), ask, ours, over };
+        let watched =
+            Watched { sessions: Arc::clone(self), session: Arc::clone(session), ask, ours, call, over };
         self.tasks.spawn(watched.run(later, pause));
         now
     }
@@ -120,6 +125,7 @@ impl Sessions {
             Answered::Open(Ask { of, id: theirs, token: _, closed: _ }) => {
                 let edit = (range_in(&message.bytes, id), String::from_utf8_lossy(&theirs).into_owned());
                 let json = span::replace(&message.bytes, vec![edit]);
+                let json = task_ids::own_answered(&json, of.target.alias());
                 self.tasks.spawn(async move {
                     of.notify(json).await;
                     drop(share);
@@ -165,7 +171,7 @@ impl Session {
             channel.outbox.push(json.clone());
             return true;
         }
-        self.calls.deliver(target, None, json).is_some()
+        self.calls.deliver(target, To::Any, json).is_some()
     }
 }
 
@@ -175,6 +181,8 @@ struct Watched {
     session: Arc<Session>,
     ask: Ask,
     ours: AskId,
+    /// The call that it belongs to, by the client's id.
+    call: Option<Box<[u8]>>,
     /// Fires when the call that it belongs to is over.
     over: CancellationToken,
 }
@@ -222,16 +230,26 @@ impl Watched {
         let mut listening = channel.listening.subscribe();
         // Its sender lives as long as the session.
         drop(initialized.wait_for(|initialized| *initialized).await);
-        if pause.is_none()
-            && !*listening.borrow()
-            && let Some(clock) = self.session.calls.deliver(&self.ask.of.target, None, json)
-        {
-            clock.opened();
-            *pause = Some(clock);
-            return;
-        }
-        if pause.is_some() && self.session.calls.deliver(&self.ask.of.target, None, json).is_some() {
-            return;
+        // A call that hands it back can be handed nothing any more, so this ends.
+        while self.call.is_some() || !*listening.borrow() {
+            let to = self.call.as_deref().map_or(To::Any, To::Call);
+            let Some(Handed { clock, written }) = self.session.calls.deliver(&self.ask.of.target, to, json)
+            else {
+                break;
+            };
+            // The clock of the call that it belongs to stands already.
+            if self.call.is_none() {
+                clock.opened();
+                *pause = Some(clock);
+            }
+            if written.await.is_ok() {
+                return;
+            }
+            if self.call.is_none()
+                && let Some(clock) = pause.take()
+            {
+                clock.closed(Instant::now());
+            }
         }
         drop(listening.wait_for(|listening| *listening).await);
         channel.outbox.push(json.clone());

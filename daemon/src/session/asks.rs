@@ -68,7 +68,9 @@ impl AskId {
         let (replica, number) = text.split_once('.')?;
         let strict = replica.len() == 8 && replica.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let replica = strict.then(|| u32::from_str_radix(replica, 16).ok()).flatten()?;
-        Some(Self { replica, number: number.parse().ok().filter(|number| *number > 0)? })
+        // One number has one spelling: `+1` and `01` were never issued, nor was 0.
+        let spelt = number.starts_with(|first: char| matches!(first, '1'..='9'));
+        Some(Self { replica, number: spelt.then(|| number.parse().ok()).flatten()? })
     }
 
     /// As it stands in a message.
@@ -164,7 +166,17 @@ mod tests {
     fn an_answer_to_what_was_never_asked_is_told_from_a_late_one() {
         let asks = Asks::default();
         let id = asks.open(7, ask(&target_session("a"), "1")).unwrap();
-        for never in ["1", "\"1\"", "\"00000007.2\"", "\"7.1\"", "\"00000007.0\"", "null", "\"00000007.x\""] {
+        for never in [
+            "1",
+            "\"1\"",
+            "\"00000007.2\"",
+            "\"7.1\"",
+            "\"00000007.0\"",
+            "null",
+            "\"00000007.x\"",
+            "\"00000007.+1\"",
+            "\"00000007.01\"",
+        ] {
             assert!(matches!(asks.answer(7, never.as_bytes()), Answered::Never), "{never}");
         }
         assert!(matches!(asks.answer(8, id.json().as_bytes()), Answered::Late), "another process's");

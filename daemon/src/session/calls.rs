@@ -42,8 +42,39 @@ struct Entry {
     /// Whether its answer may be a stream; if so, its clock.
     stream: Option<Arc<Pause>>,
     token: Option<Box<str>>,
-    waiting: Vec<Bytes>,
+    waiting: Vec<Waiting>,
 }
+
+/// A message that waits to be written on a call's stream.
+#[derive(Debug)]
+struct Waiting {
+    json: Bytes,
+    written: oneshot::Sender<Written>,
+}
+
+/// Which call a message is for.
+#[derive(Debug, Clone, Copy)]
+pub enum To<'a> {
+    /// The one with this id of the client's, raw JSON.
+    Call(&'a [u8]),
+    /// The one that wants to hear of progress under this token, raw JSON.
+    Progress(&'a [u8]),
+    /// Whichever.
+    Any,
+}
+
+/// What a message was handed to.
+#[derive(Debug)]
+pub struct Handed {
+    /// The call's clock.
+    pub clock: Arc<Pause>,
+    /// Tells that it was written; an error, where the call's stream ended before that, or never became one.
+    pub written: oneshot::Receiver<Written>,
+}
+
+/// A message that was handed to a call was written on its stream.
+#[derive(Debug)]
+pub struct Written;
 
 /// A request that was in flight when all were ended: what its target must be told of.
 #[derive(Debug)]
@@ -120,29 +151,28 @@ impl Calls {
         running
     }
 
-    /// Hands a message of `target` to a running call to it whose answer may be a stream: the one that reports progress
-    /// under `token`, or, without one, any. The call's clock; none where there is no such call.
-    pub fn deliver(&self, target: &Target, token: Option<&[u8]>, message: &Bytes) -> Option<Arc<Pause>> {
+    /// Hands a message of `target` to a running call to it whose answer may be a stream; none where there is no such.
+    pub fn deliver(&self, target: &Target, to: To<'_>, message: &Bytes) -> Option<Handed> {
         let mut calls = self.0.lock();
-        let fits = |entry: &&mut Entry| {
+        let fits = |id: &[u8], entry: &Entry| {
             entry.target.config.uid == target.config.uid
                 && entry.stream.is_some()
                 && entry.end.is_some()
                 && entry.waiting.len() < MOST_WAITING
-                && token.is_none_or(|token| progress::reports_on(Some(token), entry.token.as_deref()))
+                && match to {
+                    To::Call(of) => of == id,
+                    To::Progress(token) => progress::reports_on(Some(token), entry.token.as_deref()),
+                    To::Any => true,
+                }
         };
-        let entry = calls.running.values_mut().find(fits)?;
-        entry.waiting.push(message.clone());
-        let pause = entry.stream.clone();
+        let (_, entry) = calls.running.iter_mut().find(|(id, entry)| fits(id, entry))?;
+        let clock = entry.stream.clone()?;
+        let (sender, written) = oneshot::channel();
+        entry.waiting.push(Waiting { json: message.clone(), written: sender });
         if let Some(delivered) = &calls.delivered {
             delivered.send_modify(|count| *count = count.wrapping_add(1));
         }
-        pause
-    }
-
-    /// Follows what is delivered to the session's calls.
-    pub fn deliveries(&self) -> watch::Receiver<u64> {
-        self.0.lock().delivered.get_or_insert_with(|| watch::Sender::new(0)).subscribe()
+        Some(Handed { clock, written })
     }
 }
 
@@ -182,15 +212,47 @@ impl Call {
         &self.session
     }
 
-    /// What was handed to it to deliver.
+    /// Follows what is handed to the session's calls. What waits for this one already counts as news.
+    pub fn deliveries(&self) -> watch::Receiver<u64> {
+        let mut calls = self.session.calls.0.lock();
+        let waits = calls.running.get(&self.id).is_some_and(|entry| !entry.waiting.is_empty());
+        let mut deliveries = calls.delivered.get_or_insert_with(|| watch::Sender::new(0)).subscribe();
+        drop(calls);
+        if waits {
+            deliveries.mark_changed();
+        }
+        deliveries
+    }
+
+    /// What was handed to it, to be written now.
     pub fn take_waiting(&self) -> Vec<Bytes> {
         let mut calls = self.session.calls.0.lock();
-        calls.running.get_mut(&self.id).map(|entry| std::mem::take(&mut entry.waiting)).unwrap_or_default()
+        let waiting = calls.running.get_mut(&self.id).map(|entry| std::mem::take(&mut entry.waiting));
+        drop(calls);
+        let written = |Waiting { json, written }| {
+            // Few wait for this to be told.
+            drop(written.send(Written));
+            json
+        };
+        waiting.unwrap_or_default().into_iter().map(written).collect()
+    }
+
+    /// Notes that its answer is no stream, or is one no longer: nothing can be handed to it, and what waits goes another
+    /// way.
+    pub fn no_stream(&self) {
+        let mut calls = self.session.calls.0.lock();
+        let waiting = calls.running.get_mut(&self.id).map(|entry| {
+            entry.stream = None;
+            std::mem::take(&mut entry.waiting)
+        });
+        drop(calls);
+        drop(waiting);
     }
 
     /// Notes that it has its answer, or a refusal in its place.
     pub fn answered(&mut self) {
         self.answered = true;
+        self.no_stream();
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
-use super::{Session, asking::Way, table::Sessions, targets::TargetSession, task_ids};
+use super::{Session, asking::Way, calls::To, table::Sessions, targets::TargetSession, task_ids};
 use crate::{
     catalog::kind,
     jsonrpc::{Kind, Message},
@@ -103,9 +103,10 @@ impl Sessions {
                     // Progress is a running call's or nobody's (2025-11-25, progress).
                     let token = params.progress_token.as_deref();
                     if let Some(token) = token
-                        && let Some(pause) = session.calls.deliver(&open.target, Some(token), &message.bytes)
+                        && let Some(handed) =
+                            session.calls.deliver(&open.target, To::Progress(token), &message.bytes)
                     {
-                        pause.heard(Instant::now());
+                        handed.clock.heard(Instant::now());
                     }
                 }
                 changed if kind::of_notification(changed).next().is_some() => {

@@ -19,6 +19,10 @@ const PLACES: [&[&str]; 6] = [
     &["params", "_meta", RELATED, "taskId"],
     &["error", "data", "taskId"],
 ];
+/// Where in a request of a target's the id of a task of its own may stand; any other is a task of the client's.
+const ASKED: [&[&str]; 1] = [&["params", "_meta", RELATED, "taskId"]];
+/// The same in the client's answer.
+const ANSWERED: [&[&str]; 1] = [&["result", "_meta", RELATED, "taskId"]];
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// A message of the target of that alias, as the client is to read it.
@@ -27,7 +31,23 @@ pub fn expose(message: &Bytes, alias: &str) -> Bytes {
     if memchr::memmem::find(message, br#""taskId""#).is_none() {
         return message.clone();
     }
-    edit(message, |own| Some(exposed(own, alias)))
+    edit(message, &PLACES, |own| Some(exposed(own, alias)))
+}
+
+/// A request of the target of that alias to the client, as the client is to read it.
+pub fn expose_asked(message: &Bytes, alias: &str) -> Bytes {
+    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+        return message.clone();
+    }
+    edit(message, &ASKED, |own| Some(exposed(own, alias)))
+}
+
+/// The client's answer to such a request, as the target is to read it.
+pub fn own_answered(message: &Bytes, alias: &str) -> Bytes {
+    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+        return message.clone();
+    }
+    edit(message, &ANSWERED, |exposed| own_of(exposed, alias))
 }
 
 /// A message of the client's, as the target of that alias is to read it.
@@ -35,10 +55,13 @@ pub fn own(message: &Bytes, alias: &str) -> Bytes {
     if memchr::memmem::find(message, br#""taskId""#).is_none() {
         return message.clone();
     }
-    edit(message, |exposed| {
-        let (of, own) = split(exposed)?;
-        (of == alias).then(|| own.to_owned())
-    })
+    edit(message, &PLACES, |exposed| own_of(exposed, alias))
+}
+
+/// The target's own id, where `exposed` is one of the target of that alias.
+fn own_of(exposed: &str, alias: &str) -> Option<String> {
+    let (of, own) = split(exposed)?;
+    (of == alias).then(|| own.to_owned())
 }
 
 /// The id that a client knows a task of the target of that alias by.
@@ -57,8 +80,8 @@ pub fn requested(message: &Bytes) -> Option<String> {
     text(&raw).ok().map(Cow::into_owned)
 }
 
-fn edit(message: &Bytes, new: impl Fn(&str) -> Option<String>) -> Bytes {
-    let edits = PLACES.iter().filter_map(|place| replacement(message, place, &new)).collect();
+fn edit(message: &Bytes, places: &[&[&str]], new: impl Fn(&str) -> Option<String>) -> Bytes {
+    let edits = places.iter().filter_map(|place| replacement(message, place, &new)).collect();
     span::replace(message, edits)
 }
 
@@ -94,6 +117,22 @@ mod tests {
         }
         assert_eq!(split("a:b:c"), Some(("a", "b:c")));
         assert_eq!(split("abc"), None);
+    }
+
+    #[test]
+    fn in_requests_to_the_client_only_the_task_that_they_belong_to_is_the_targets() {
+        let asked = Bytes::from_static(
+            br#"{"id":1,"method":"tasks/get","params":{"taskId":"c","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}"#,
+        );
+        let shown = expose_asked(&asked, "a");
+        assert!(std::str::from_utf8(&shown).unwrap().contains(r#""taskId":"c","_meta""#));
+        assert!(std::str::from_utf8(&shown).unwrap().contains(r#"{"taskId":"a:t"}"#));
+        let answer = Bytes::from_static(
+            br#"{"id":1,"result":{"taskId":"a:c","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a:t"}}}}"#,
+        );
+        let own = own_answered(&answer, "a");
+        assert!(std::str::from_utf8(&own).unwrap().contains(r#""taskId":"a:c","_meta""#));
+        assert!(std::str::from_utf8(&own).unwrap().contains(r#"{"taskId":"t"}"#));
     }
 
     #[test]

@@ -142,7 +142,11 @@ fn hang_on_stream(endpoint: &Endpoint) -> Reply {
 /// A stream that the test feeds.
 fn fed(endpoint: &Endpoint, seen: &Seen) -> Reply {
     let (events, reply) = event_stream();
-    endpoint.state.lock().feeds.push(Stream { session: seen.session.clone(), events });
+    endpoint.state.lock().feeds.push(Stream {
+        session: seen.session.clone(),
+        call: seen.id().cloned(),
+        events,
+    });
     endpoint.changed();
     reply
 }

@@ -139,7 +139,7 @@ impl Endpoint {
                 let mut state = self.state.lock();
                 state.prime(&events);
                 state.streams.retain(|stream| !stream.events.is_closed());
-                state.streams.push(Stream { session: seen.session.clone(), events });
+                state.streams.push(Stream { session: seen.session.clone(), call: None, events });
                 reply
             }
         }

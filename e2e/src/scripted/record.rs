@@ -76,6 +76,8 @@ pub(super) struct Session {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) session: Option<String>,
+    /// The id of the call; none of a GET.
+    pub(super) call: Option<Value>,
     pub(super) events: BodySender,
 }
 
