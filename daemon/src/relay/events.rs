@@ -137,6 +137,7 @@ impl Events {
                 Step::Message(json) => {
                     self.source = Source::Ended;
                     let json = self.forward.settle(json).await?;
+                    let json = self.forward.exposed(&json);
                     self.write_waiting(&mut write);
                     self.forward.call.answered();
                     self.client.write(&mut write, &json, None);
@@ -263,7 +264,7 @@ impl Events {
             Verdict::Drop => {}
             Verdict::Progress => {
                 self.progress = Instant::now();
-                self.client.write(write, &event.data, Some(event));
+                self.write(write, event);
             }
             Verdict::Relay => self.write(write, event),
             Verdict::Answer => {
@@ -320,7 +321,7 @@ impl Events {
             }
             match self.step().await? {
                 Step::Data(data) => self.take(&data)?,
-                Step::Message(answer) => return Ok(answer),
+                Step::Message(answer) => return Ok(self.forward.exposed(&answer)),
                 Step::Silence | Step::Delivered | Step::Taken => {}
                 Step::End => {
                     let ends = || self.forward.failed("an event stream that ends without an answer");

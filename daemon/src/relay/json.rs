@@ -20,12 +20,16 @@ use crate::{
 
 /// Answers up to this size are read whole.
 const WHOLE: usize = 64 << 10;
+/// The same, where it speaks of tasks.
+const WHOLE_WITH_TASKS: usize = 4 << 20;
 
 pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Response<Body>, Fault> {
     forward.call.no_stream();
     let length = answer.body.size_hint().exact();
     let mut read = BytesMut::new();
-    while length.is_none_or(|length| length <= WHOLE as u64) && read.len() <= WHOLE {
+    // Ids of tasks are ours on the client's side, wherever in the answer they stand.
+    let most = if forward.tasks { WHOLE_WITH_TASKS } else { WHOLE };
+    while length.is_none_or(|length| length <= most as u64) && read.len() <= most {
         let Some(piece) = chunk(&mut forward, &mut answer.body).await? else {
             return whole(&mut forward, read.freeze()).await;
         };
