@@ -29,7 +29,7 @@ async fn ask(
     let shown = events.next_message().await?.unwrap_or_default();
     let ours = id_of(&shown).ok_or_else(|| format!("no request of ours: {shown}"))?;
     let meta = token.map_or_else(|| json!({}), |_| json!({"progressToken": ours, "x": 1}));
-    assert_eq!(shown["params"]["_meta"], meta);
+    assert_eq!(shown.pointer("/params/_meta"), Some(&meta));
     Ok(ours)
 }
 

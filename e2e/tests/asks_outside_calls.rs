@@ -31,7 +31,7 @@ async fn use_once(
 async fn answer_next(events: &mut Events, session: &Session) -> Result<Value, Box<dyn std::error::Error>> {
     let asked = news(events).await?;
     let ours = id_of(&asked).ok_or_else(|| format!("no request of ours: {asked}"))?;
-    let of = asked["params"]["message"].clone();
+    let of = asked.pointer("/params/message").cloned().unwrap_or_default();
     let taken = session.post(result(&ours, of.as_str().unwrap_or_default()).to_string()).await?;
     assert_eq!(taken.status, StatusCode::ACCEPTED);
     Ok(of)
