@@ -124,6 +124,8 @@ pub enum Fault {
     TargetSessionLost {
         /// The target's alias.
         target: String,
+        /// Whether the request may have run before that was known: then it is never repeated.
+        ran: bool,
     },
     /// Another failure of a target.
     Target {

@@ -7,7 +7,7 @@ fn a_legacy_client_gets_404_only_where_a_session_is_gone_and_never_with_an_unkno
     let gone = [
         Fault::UnknownSession,
         Fault::SessionEnded(EndReason::Expired),
-        Fault::TargetSessionLost { target: "a".to_owned() },
+        Fault::TargetSessionLost { target: "a".to_owned(), ran: false },
     ];
     for fault in gone {
         assert_eq!((fault.status().as_u16(), fault.code()), (404, -32001));

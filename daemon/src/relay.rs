@@ -285,7 +285,7 @@ impl Forward {
             // The next use begins a new one.
             OnSessionLoss::Reinitialize => self.sessions.target_session_gone(session, &self.open).await,
         }
-        Fault::TargetSessionLost { target: self.open.target.alias().to_owned() }
+        Fault::TargetSessionLost { target: self.open.target.alias().to_owned(), ran: false }
     }
 
     /// A failure of this call's target.

@@ -99,6 +99,8 @@ pub struct Session {
 struct Ties {
     record: Arc<Record>,
     revision: Revision,
+    /// Whether the record has what could not be stored: then a newer one may lack it by no intention.
+    unstored: bool,
     slots: Slots,
 }
 
@@ -117,7 +119,7 @@ impl Session {
             ended: CancellationToken::new(),
             seen: Seen::new(seen),
             lists: OwnLists::default(),
-            ties: Mutex::new(Ties { record, revision, slots: Slots::default() }),
+            ties: Mutex::new(Ties { record, revision, unstored: false, slots: Slots::default() }),
             channel: OnceLock::new(),
             initialized: AtomicBool::new(false),
             requests: Places::default(),
@@ -172,9 +174,21 @@ impl Session {
         let mut ties = self.ties.lock();
         self.touch(stored.record.used);
         if stored.revision.0 > ties.revision.0 {
-            ties.record = stored.record.with_unstored(&ties.record).map_or(stored.record, Arc::new);
+            let both = ties.unstored.then(|| stored.record.with_unstored(&ties.record)).flatten();
+            ties.unstored = both.is_some();
+            ties.record = both.map_or(stored.record, Arc::new);
             ties.revision = stored.revision;
         }
+    }
+
+    /// Takes what we have just stored in the place of `current`, which had all that could not be stored before.
+    fn wrote(&self, current: &Stored, written: Stored) {
+        let mut ties = self.ties.lock();
+        if Arc::ptr_eq(&ties.record, &current.record) {
+            ties.unstored = false;
+        }
+        drop(ties);
+        self.adopt(written);
     }
 
     /// Takes `next` without a new revision: it could not be stored, and holds here all the same. `false` where the
@@ -183,7 +197,7 @@ impl Session {
         let mut ties = self.ties.lock();
         let same = Arc::ptr_eq(&ties.record, &current.record);
         if same {
-            ties.record = next;
+            (ties.record, ties.unstored) = (next, true);
         }
         same
     }

@@ -158,13 +158,24 @@ impl Client {
         Ok(session)
     }
 
+    /// Begins a session as a client of that protocol version does.
+    pub async fn initialize_at(&self, version: &str) -> Result<Session, ClientError> {
+        let session = self.begin_at(version, json!({})).await?;
+        session.notify("notifications/initialized", json!({})).await?;
+        Ok(session)
+    }
+
     /// Begins a session without a `notifications/initialized`.
     pub async fn initialize_only(&self) -> Result<Session, ClientError> {
         self.begin(json!({})).await
     }
 
     async fn begin(&self, capabilities: Value) -> Result<Session, ClientError> {
-        let answer = self.post_initialize(PROTOCOL_VERSION, capabilities).await?;
+        self.begin_at(PROTOCOL_VERSION, capabilities).await
+    }
+
+    async fn begin_at(&self, version: &str, capabilities: Value) -> Result<Session, ClientError> {
+        let answer = self.post_initialize(version, capabilities).await?;
         let response = answer.response();
         let version = response.pointer("/result/protocolVersion").and_then(Value::as_str);
         match (answer.header("mcp-session-id"), version) {

@@ -58,7 +58,7 @@ impl Fault {
             Self::TooManyStreams(most) => format!("{most} streams are open in this session; close one"),
             Self::TooManySessions(most) => format!("you have {most} sessions; end one with DELETE"),
             Self::ShuttingDown => "this replica is shutting down".to_owned(),
-            Self::TargetSessionLost { target } => {
+            Self::TargetSessionLost { target, ran: _ } => {
                 format!("target {target} lost its session; initialize again to go on with it")
             }
             Self::Target { target, failure } => format!("target {target} {failure}"),
@@ -68,7 +68,9 @@ impl Fault {
     /// What the caller's code reads.
     pub fn data(&self) -> Option<Value> {
         match self {
-            Self::TargetSessionLost { target } => Some(json!({"target": target, "reason": self.label()})),
+            Self::TargetSessionLost { target, ran: _ } => {
+                Some(json!({"target": target, "reason": self.label()}))
+            }
             Self::Target { target, failure } => Some(json!({"target": target, "reason": failure.label()})),
             Self::ResourceNotFound(uri) => Some(json!({"uri": uri})),
             Self::SessionEnded(reason) => Some(json!({"reason": reason.label()})),

@@ -43,12 +43,20 @@ pub(super) async fn batch(
         return Err(Fault::NotAMessage(format!("a batch has 1 to {MOST_MESSAGES} messages")));
     }
     let messages = parts.iter().map(|part| Message::parse(bytes.slice_ref(part.get().as_bytes())));
-    let messages: Vec<Message> = messages.collect::<Result<_, _>>()?;
+    let messages: Vec<Result<Message, Fault>> = messages.map(|parsed| parsed.map_err(Fault::from)).collect();
     let begins = |message: &Message| matches!(&message.kind, Kind::Request { method, .. } if method.as_str() == "initialize");
-    if messages.iter().any(begins) {
+    if messages.iter().flatten().any(begins) {
         return Err(Fault::NotAMessage("initialize comes alone, never in a batch".to_owned()));
     }
-    let answers = join_all(messages.iter().map(|message| one(context, &session, message))).await;
+    let context = &*context;
+    let answers = join_all(messages.iter().map(|message| async {
+        match message {
+            Ok(message) => one(context, &session, message).await,
+            // The others are answered all the same (JSON-RPC 2.0 §6).
+            Err(fault) => Some(reply::error(None, fault.code(), &fault.message(), None)),
+        }
+    }));
+    let answers = answers.await;
     drop(share);
     // The shares go with the answers, once they are one body.
     let (answers, _shares): (Vec<Bytes>, Vec<Share>) = answers.into_iter().flatten().unzip();

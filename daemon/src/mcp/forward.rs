@@ -49,7 +49,9 @@ pub(super) async fn request(
     let held = context.gateway.shared.budget.share();
     match attempt(context, &asked, share).await {
         // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).
-        Err(Fault::TargetSessionLost { .. }) if again => Box::pin(attempt(context, &asked, held)).await,
+        Err(Fault::TargetSessionLost { target: _, ran: false }) if again => {
+            Box::pin(attempt(context, &asked, held)).await
+        }
         outcome => outcome,
     }
 }

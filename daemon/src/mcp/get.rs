@@ -58,12 +58,12 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
     }
     edge::check_accept(&context.head.method, &context.head.headers)?;
     let session = context.session().await?;
-    context.account.places.push(context.gateway.sessions.open_stream(&session)?);
     let sessions = &context.gateway.sessions;
     let last = edge::single(&context.head.headers, &LAST_EVENT_ID);
     let last = last.and_then(|text| Position::read(text, &sessions.seal, session.key));
     let here = |position: &Position| position.stream.replica == sessions.replica;
     let behind = match last {
+        // It has its place already, for as long as it runs.
         Some(position) if position.stream.number != STANDALONE => {
             return Ok(resume::post(context, &session, &position));
         }
@@ -71,6 +71,7 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         Some(position) if here(&position) => position.message,
         Some(_) | None => session.known_channel().map_or(0, |channel| channel.outbox.newest()),
     };
+    context.account.places.push(sessions.open_stream(&session)?);
     let channel = session.channel();
     let name = match session.version {
         Version::V2024_11_05 => None,

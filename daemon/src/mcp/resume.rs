@@ -21,6 +21,7 @@ use crate::{
 
 /// A stream that was taken up.
 struct Resumed {
+    session: Arc<Session>,
     post: Arc<Post>,
     changes: watch::Receiver<u64>,
     /// Fires when yet another connection takes it over.
@@ -46,6 +47,7 @@ pub(super) fn post(context: &Context<'_>, session: &Arc<Session>, position: &Pos
         return event_response(Answer::whole(sse::message(&error)));
     };
     let resumed = Resumed {
+        session: Arc::clone(session),
         changes: post.outbox.follow(),
         post,
         reader,
@@ -64,6 +66,8 @@ pub(super) fn post(context: &Context<'_>, session: &Arc<Session>, position: &Pos
 impl Resumed {
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
+            // Read to its end: it is kept for nobody any more, and takes no place among those that are.
+            self.post.given_up.cancel();
             return None;
         }
         loop {
@@ -80,13 +84,13 @@ impl Resumed {
                 return Some(Bytes::from(write));
             }
             if self.over {
+                self.post.given_up.cancel();
                 return None;
             }
-            // A session that ends, ends its calls, and each says so on its stream.
+            // A session that ends, ends its calls, and each says so on its stream; so does one that is given up.
             let changed = tokio::select! {
                 biased;
                 () = self.reader.cancelled() => return None,
-                () = self.post.given_up.cancelled() => return None,
                 () = self.tasks.stop.cancelled() => return None,
                 changed = timeout(SILENCE, self.changes.changed()) => changed,
             };
@@ -96,5 +100,11 @@ impl Resumed {
                 Err(_) => return Some(sse::KEEP_ALIVE),
             }
         }
+    }
+}
+
+impl Drop for Resumed {
+    fn drop(&mut self) {
+        self.session.channel().posts.detach(self.post.number, &self.reader);
     }
 }

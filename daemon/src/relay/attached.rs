@@ -61,7 +61,7 @@ impl Drop for Attached {
         let Some(events) = self.0.take() else { return };
         let Some(post) = events.client.kept().map(Arc::clone) else { return };
         let session = events.session();
-        session.channel().posts.detach(post.number);
+        events.client.lost(&session);
         // A runtime that is ending runs nothing any more, and nobody comes back to it.
         if Handle::try_current().is_ok() {
             let sessions = Arc::clone(&events.forward.sessions);

@@ -89,6 +89,15 @@ impl ClientStream {
         into.extend_from_slice(format!("retry: {}\n\n", wait.as_millis()).as_bytes());
     }
 
+    /// Its connection is gone: the stream is one without a client, unless another has taken it over.
+    pub(super) fn lost(&self, session: &Session) {
+        if let Some(kept) = &self.kept
+            && let Some(reader) = &kept.reader
+        {
+            session.channel().posts.detach(kept.post.number, reader);
+        }
+    }
+
     /// Waits until another connection takes the stream over.
     pub(super) async fn taken_over(&self) {
         match self.kept.as_ref().and_then(|kept| kept.reader.as_ref()) {

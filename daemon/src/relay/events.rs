@@ -319,7 +319,7 @@ impl Events {
                     Verdict::Relay | Verdict::Drop => {}
                 }
             }
-            match self.step().await? {
+            match self.step().await.map_err(begun)? {
                 Step::Data(data) => self.take(&data)?,
                 Step::Message(answer) => return Ok(self.forward.exposed(&answer)),
                 Step::Silence | Step::Delivered | Step::Taken => {}
@@ -331,6 +331,14 @@ impl Events {
                 }
             }
         }
+    }
+}
+
+/// What a call failed for whose stream had begun: whatever became of its session since, it ran.
+fn begun(fault: Fault) -> Fault {
+    match fault {
+        Fault::TargetSessionLost { target, ran: _ } => Fault::TargetSessionLost { target, ran: true },
+        other => other,
     }
 }
 

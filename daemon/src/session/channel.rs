@@ -69,6 +69,11 @@ impl Channel {
         }
     }
 
+    /// Whether the client reads its GET stream, or may come back to it: one whose events have ids was opened before.
+    pub fn may_be_read(&self) -> bool {
+        self.name.get().is_some() || *self.listening.borrow()
+    }
+
     /// What the ids of the GET stream's events begin with.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ impl Sessions {
                 _ => {
                     let json = task_ids::expose(&message.bytes, open.target.alias());
                     let channel = session.channel();
-                    if *channel.listening.borrow() {
+                    if channel.may_be_read() {
                         channel.outbox.push(json);
                     }
                 }

@@ -56,15 +56,21 @@ impl Posts {
 
     /// The stream of that number, taken over from whoever reads it.
     pub fn take(&self, number: u32) -> Option<(Arc<Post>, CancellationToken)> {
-        let post = self.0.lock().streams.get(&number).cloned()?;
+        let mut numbered = self.0.lock();
+        let post = numbered.streams.get(&number).cloned()?;
+        // It has a client again, and is none of those that are given up for want of one.
+        numbered.detached.retain(|detached| *detached != number);
         let reader = CancellationToken::new();
         std::mem::replace(&mut *post.reader.lock(), reader.clone()).cancel();
         Some((post, reader))
     }
 
-    /// Notes that a stream lost its client.
-    pub fn detach(&self, number: u32) {
+    /// Notes that a stream lost the client that read it by this token; nothing, where another has taken it over.
+    pub fn detach(&self, number: u32, reader: &CancellationToken) {
         let mut numbered = self.0.lock();
+        if reader.is_cancelled() || !numbered.streams.contains_key(&number) {
+            return;
+        }
         numbered.detached.push_back(number);
         if numbered.detached.len() > MOST_DETACHED
             && let Some(oldest) = numbered.detached.pop_front()
@@ -100,12 +106,33 @@ mod tests {
     #[test]
     fn of_too_many_streams_without_a_client_the_oldest_is_given_up() {
         let posts = Posts::default();
-        let all: Vec<_> = (0..=MOST_DETACHED).map(|_| posts.open().0).collect();
-        for post in &all {
-            posts.detach(post.number);
+        let (all, readers): (Vec<_>, Vec<_>) = (0..=MOST_DETACHED).map(|_| posts.open()).unzip();
+        for (post, reader) in all.iter().zip(&readers) {
+            posts.detach(post.number, reader);
         }
         let given_up: Vec<bool> = all.iter().map(|post| post.given_up.is_cancelled()).collect();
         assert!(given_up[0] && !given_up[1..].contains(&true), "{given_up:?}");
         assert!(posts.take(all[0].number).is_none() && posts.take(all[1].number).is_some());
+    }
+
+    #[test]
+    fn a_stream_that_was_taken_up_again_is_not_given_up_until_it_is_lost_again() {
+        let posts = Posts::default();
+        let (kept, first) = posts.open();
+        posts.detach(kept.number, &first);
+        let (_, second) = posts.take(kept.number).unwrap();
+        // The connection that it was taken from is seen to be gone only now.
+        posts.detach(kept.number, &first);
+        let lose_others = || {
+            for _ in 0..=MOST_DETACHED {
+                let (other, reader) = posts.open();
+                posts.detach(other.number, &reader);
+            }
+        };
+        lose_others();
+        assert!(!kept.given_up.is_cancelled());
+        posts.detach(kept.number, &second);
+        lose_others();
+        assert!(kept.given_up.is_cancelled());
     }
 }

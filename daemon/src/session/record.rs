@@ -136,8 +136,8 @@ impl Record {
         Some(next)
     }
 
-    /// This newer record and what `older` knew that could not be stored: a tie is never removed from a record, and what
-    /// is lost stays lost. None where that is nothing.
+    /// This newer record and what `older` knew and could not be stored: ties that it lacks, and what is lost stays lost.
+    /// None where that is nothing. Of an `older` that was stored whole, what is missing here was removed.
     #[must_use]
     pub fn with_unstored(&self, older: &Self) -> Option<Self> {
         let unstored = |(uid, binding): &(&str, &Binding)| {

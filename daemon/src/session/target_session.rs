@@ -88,7 +88,7 @@ impl TargetSession {
 
     /// The session that a record ties to `target`. One made at another URL is lost: nobody there knows it.
     pub(super) fn bound(binding: &Binding, target: &Arc<Target>) -> Result<Self, Fault> {
-        let lost = || Fault::TargetSessionLost { target: target.alias().to_owned() };
+        let lost = || Fault::TargetSessionLost { target: target.alias().to_owned(), ran: false };
         match binding {
             Binding::Open { id, version, url, endpoint } if **url == *target.config.url => {
                 let id = id.as_deref().map(HeaderValue::from_str).transpose().map_err(|_| lost())?;

@@ -121,6 +121,13 @@ impl Session {
         self.client.open(self.request(Method::GET).body(Bytes::new())?).await
     }
 
+    /// Takes a stream up again behind the event of this id, or returns what was answered in its place.
+    pub async fn get_behind(&self, event_id: &str) -> Result<Events, ClientError> {
+        self.client
+            .open(self.request(Method::GET).header("last-event-id", event_id).body(Bytes::new())?)
+            .await
+    }
+
     /// Ends the session.
     pub async fn delete(&self) -> Result<Answer, ClientError> {
         self.client.send(self.request(Method::DELETE).body(Bytes::new())?).await

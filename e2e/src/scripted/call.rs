@@ -91,6 +91,7 @@ pub(super) async fn call(endpoint: &Arc<Endpoint>, seen: &Seen, released: watch:
             feed(body, vec![Ok(endpoint.state.lock().event(&log)), Err(Cut)]);
             reply
         }
+        Behaviour::Result(result) => json(StatusCode::OK, jsonrpc::result(&id, &result.to_string())),
         Behaviour::Fail(code, message) => json(StatusCode::OK, jsonrpc::error(&id, code, &message)),
         Behaviour::Raw(answer) => endpoint::raw(&answer),
     }

@@ -78,7 +78,12 @@ impl Endpoint {
             (Some(id), Some("resources/templates/list")) => self.list(id, &seen, "resourceTemplates"),
             (Some(_), Some("tools/call")) => call::call(self, &seen, released).await,
             (Some(id), Some(method)) => {
-                json(StatusCode::OK, jsonrpc::error(id, -32601, &format!("no method {method}")))
+                let known = self.state.lock().script.results.get(method).map(Value::to_string);
+                let answer = known.map_or_else(
+                    || jsonrpc::error(id, -32601, &format!("no method {method}")),
+                    |known| jsonrpc::result(id, &known),
+                );
+                json(StatusCode::OK, answer)
             }
             (None | Some(_), None) => {
                 let mut state = self.state.lock();

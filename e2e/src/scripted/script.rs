@@ -1,7 +1,7 @@
 //! What a scripted server is told to do. Only data; a test writes the fields that matter to it and takes the rest
 //! from `Script::default()`.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ pub struct Script {
     pub resources: Vec<Value>,
     /// The resource templates, as they are listed.
     pub templates: Vec<Value>,
+    /// What requests of methods that the server does not know by itself are answered with, by method.
+    pub results: BTreeMap<String, Value>,
     /// What `initialize` says to models, if anything.
     pub instructions: Option<String>,
     /// How many items a page of a list holds; all of them if none is given.
@@ -141,6 +143,8 @@ pub enum Behaviour {
     Die,
     /// Cuts the connection after one event of a stream.
     DieOnStream,
+    /// Answers with this result, in JSON.
+    Result(Value),
     /// Answers with a JSON-RPC error.
     Fail(i64, String),
     /// Answers with exactly this, whatever was asked.
@@ -205,6 +209,7 @@ impl Default for Script {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            results: BTreeMap::new(),
             instructions: None,
             page_size: None,
         }
