@@ -11,8 +11,10 @@ use serde_json::value::RawValue;
 
 use super::keys::distinct;
 
-/// Where the value stands to which `path`, a list of object keys, leads; none where it leads nowhere, or where a key on
-/// the way is given twice, in one spelling or in two: what we read must be what the other side reads.
+/// Where the value stands to which `path`, a list of object keys, leads.
+///
+/// None where it leads nowhere, or where a key on the way is given twice, in one spelling or in two: what we read must be
+/// what the other side reads.
 pub fn find(json: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let mut range = 0..json.len();
     for key in path {
