@@ -1,6 +1,7 @@
 //! JSON-RPC 2.0 as it stands on the wire. Pure: bytes in, bytes out.
 
 pub mod envelope;
+mod keys;
 pub mod reply;
 pub mod span;
 pub mod sse;

@@ -111,6 +111,31 @@ async fn tools_that_a_target_may_not_offer_are_neither_listed_nor_called() -> Ou
     Ok(())
 }
 
+#[tokio::test]
+async fn a_hidden_tool_is_not_called_by_a_second_spelling_of_a_key_either() -> Outcome {
+    let target = ScriptedServer::start(Script::echoing(["get_sum", "get_secret"])).await;
+    let moored = Moored::serve(filtered(&target.url(), "{deny: ['*_secret']}")).await?;
+    let session = moored.client()?.initialize().await?;
+    assert_eq!(session.tools().await?, ["a___get_sum"]);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a___get_sum"}}"#;
+    for second in [
+        r#""a___get_sum","Name":"get_secret"}}"#,
+        r#""a___get_sum","\u004eAME":"get_secret"}}"#,
+        r#""a___get_sum","name\u0000":"get_secret"}}"#,
+        r#""a___get_sum"},"Params":{"name":"get_secret"}}"#,
+        r#""a___get_sum"},"param\u017f":{"name":"get_secret"}}"#,
+    ] {
+        let refused = session.post(call.replace(r#""a___get_sum"}}"#, second)).await?;
+        assert_eq!(refused.error_code(), Some(-32600), "{second}: {}", refused.text());
+    }
+    let ping =
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"get_secret"}}"#;
+    assert_eq!(session.post(ping).await?.error_code(), Some(-32600));
+    assert_eq!(target.count("tools/call"), 0);
+    assert_eq!(session.post(call).await?.tool_text().as_deref(), Some("get_sum: {}"));
+    Ok(())
+}
+
 fn per_session(url: &str) -> String {
     manifest::target("own", "tools", url)
         .replace("spec: {", "spec: {listing: PerSession, timeouts: {connectSeconds: 1}, ")

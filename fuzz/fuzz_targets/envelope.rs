@@ -1,5 +1,5 @@
 //! Reads any bytes as a message: nothing panics, what is read is a slice of what came, and a part that is replaced
-//! leaves the rest byte for byte.
+//! leaves the rest byte for byte. Nobody who reads keys more laxly than we do reads another message.
 #![no_main]
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(message.bytes, data, "the bytes stay as they came");
     // What `Value` cannot hold (depth, the range of numbers, lone surrogates) is forwarded all the same.
     let value = serde_json::from_slice::<Value>(data).ok();
+    reads_alike(value.as_ref());
     match &message.kind {
         Kind::Request { id, method, params } => {
             holds_id(&message, id, value.as_ref());
@@ -31,6 +32,53 @@ fuzz_target!(|data: &[u8]| {
         Kind::Response { id } => holds_id(&message, id, value.as_ref()),
     }
 });
+
+/// Where something is read, and the keys that are.
+const READ: [(&str, &[&str]); 4] = [
+    ("", &["jsonrpc", "id", "method", "params", "result", "error"]),
+    (
+        "/params",
+        &[
+            "name",
+            "cursor",
+            "requestId",
+            "progressToken",
+            "_meta",
+            "protocolVersion",
+            "clientInfo",
+            "capabilities",
+            "uri",
+            "ref",
+            "task",
+            "taskId",
+            "level",
+        ],
+    ),
+    ("/params/_meta", &["progressToken", "io.modelcontextprotocol/related-task"]),
+    ("/params/ref", &["type", "name", "uri"]),
+];
+
+/// None of the keys that are read is there in another spelling.
+fn reads_alike(value: Option<&Value>) {
+    for (place, read) in READ {
+        let object = value.and_then(|value| value.pointer(place)).and_then(Value::as_object);
+        for key in object.into_iter().flat_map(|object| object.keys()) {
+            let lax = laxly(key);
+            let same = |read: &&&str| laxly(read) == lax && key != *read;
+            assert_eq!(read.iter().find(same), None, "{key:?} in {place:?}");
+        }
+    }
+}
+
+/// A key as the laxest parser compares it: without NULs around it, each letter in the upper case of its lower case.
+fn laxly(key: &str) -> String {
+    let plain = key.trim_matches('\0').chars().map(|letter| alone(letter.to_lowercase()).unwrap_or(letter));
+    plain.map(|letter| alone(letter.to_uppercase()).unwrap_or(letter)).collect()
+}
+
+fn alone(mut letters: impl Iterator<Item = char>) -> Option<char> {
+    letters.next().filter(|_| letters.next().is_none())
+}
 
 fn holds_id(message: &Message, id: &Bytes, value: Option<&Value>) {
     assert!(same_id(id, id));

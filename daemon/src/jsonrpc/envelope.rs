@@ -1,13 +1,16 @@
 //! Pure: reads the envelope of a JSON-RPC message in one pass, without copying its payload.
 
-use std::{borrow::Cow, fmt};
+mod params;
+mod wire;
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
-};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
+
+pub use params::{Params, RELATED_TASK};
+use wire::Wire;
 
 /// A message we forward: what routing needs, and the bytes as they came.
 ///
@@ -50,27 +53,6 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name(Bytes);
 
-/// The parameters that some route needs, each as the raw JSON that was received.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params {
-    /// Of `tools/call`: the tool.
-    pub name: Option<Bytes>,
-    /// Of lists: where to go on.
-    pub cursor: Option<Bytes>,
-    /// Of `notifications/cancelled`: the request.
-    pub request_id: Option<Bytes>,
-    /// Of `notifications/progress`: what it reports on.
-    pub progress_token: Option<Bytes>,
-    /// Of any request: what belongs to none in particular, a progress token among it.
-    pub meta: Option<Bytes>,
-    /// Of `initialize`.
-    pub protocol_version: Option<Bytes>,
-    /// Of `initialize`.
-    pub client_info: Option<Bytes>,
-    /// Of `initialize`.
-    pub capabilities: Option<Bytes>,
-}
-
 /// Why bytes are not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
@@ -86,101 +68,6 @@ pub enum Invalid {
     /// A request id that is neither a string nor a number (MCP base protocol: it must not be null).
     #[error("a request id must be a string or a number")]
     Id,
-}
-
-/// Fields are top-level and borrowed: `flatten`, `untagged` and `Option<Cow<_>>` would all copy.
-#[derive(Deserialize)]
-struct Wire<'a> {
-    #[serde(borrow, default)]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    params: WireParams<'a>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    error: Option<&'a RawValue>,
-}
-
-/// Keeps an explicit `null` apart from an absent field; plain `Option` would merge the two.
-fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(d).map(Some)
-}
-
-#[derive(Default)]
-struct WireParams<'a> {
-    name: Option<&'a RawValue>,
-    cursor: Option<&'a RawValue>,
-    request_id: Option<&'a RawValue>,
-    progress_token: Option<&'a RawValue>,
-    meta: Option<&'a RawValue>,
-    protocol_version: Option<&'a RawValue>,
-    client_info: Option<&'a RawValue>,
-    capabilities: Option<&'a RawValue>,
-}
-
-/// By hand, for two reasons: a derived struct also reads itself from an array, and a duplicated name must be an
-/// error here, or we would route by one and the target would run the other.
-impl<'de: 'a, 'a> Deserialize<'de> for WireParams<'a> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(ParamsVisitor)
-    }
-}
-
-struct ParamsVisitor;
-
-impl<'de> Visitor<'de> for ParamsVisitor {
-    type Value = WireParams<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(WireParams::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        enum Key {
-            Name,
-            Cursor,
-            RequestId,
-            ProgressToken,
-            #[serde(rename = "_meta")]
-            Meta,
-            ProtocolVersion,
-            ClientInfo,
-            Capabilities,
-            #[serde(other)]
-            Other,
-        }
-        let mut params = WireParams::default();
-        while let Some(key) = map.next_key::<Key>()? {
-            let slot = match key {
-                Key::Name => &mut params.name,
-                Key::Cursor => &mut params.cursor,
-                Key::RequestId => &mut params.request_id,
-                Key::ProgressToken => &mut params.progress_token,
-                Key::Meta => &mut params.meta,
-                Key::ProtocolVersion => &mut params.protocol_version,
-                Key::ClientInfo => &mut params.client_info,
-                Key::Capabilities => &mut params.capabilities,
-                Key::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            if slot.replace(map.next_value()?).is_some() {
-                return Err(serde::de::Error::custom("a parameter is given twice"));
-            }
-        }
-        Ok(params)
-    }
 }
 
 impl Message {
@@ -231,32 +118,6 @@ impl Message {
                 [self.bytes.slice(..at), with, self.bytes.slice(at + part.len()..)]
             }
             _ => [self.bytes.clone(), Bytes::new(), Bytes::new()],
-        }
-    }
-}
-
-impl WireParams<'_> {
-    fn share(&self, bytes: &Bytes) -> Params {
-        let Self {
-            name,
-            cursor,
-            request_id,
-            progress_token,
-            meta,
-            protocol_version,
-            client_info,
-            capabilities,
-        } = *self;
-        let share = |raw: Option<&RawValue>| raw.map(|raw| bytes.slice_ref(raw.get().as_bytes()));
-        Params {
-            name: share(name),
-            cursor: share(cursor),
-            request_id: share(request_id),
-            progress_token: share(progress_token),
-            meta: share(meta),
-            protocol_version: share(protocol_version),
-            client_info: share(client_info),
-            capabilities: share(capabilities),
         }
     }
 }
@@ -353,20 +214,6 @@ mod tests {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
             assert!(matches!(Message::parse(Bytes::from(text)), Err(Invalid::Id)), "{id}");
         }
-    }
-
-    #[test]
-    fn two_names_in_one_call_are_refused_rather_than_routed_by_one_of_them() {
-        let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#;
-        assert!(matches!(parse(twice), Err(Invalid::Syntax(_))));
-        let params = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"params":{}}"#;
-        assert!(matches!(parse(params), Err(Invalid::Syntax(_))));
-    }
-
-    #[test]
-    fn parameters_in_an_array_are_refused_rather_than_read_in_order() {
-        assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a"]}"#).is_err());
-        assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).is_ok());
     }
 
     #[test]

@@ -9,8 +9,12 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Where the value stands to which `path`, a list of object keys, leads; none where it leads nowhere, or where a key on
-/// the way is given twice: what we read must be what the other side reads.
+use super::keys::distinct;
+
+/// Where the value stands to which `path`, a list of object keys, leads.
+///
+/// None where it leads nowhere, or where a key on the way is given twice, in one spelling or in two: what we read must be
+/// what the other side reads.
 pub fn find(json: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let mut range = 0..json.len();
     for key in path {
@@ -78,7 +82,7 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
-/// Whether a key is this one, escaped or not.
+/// Whether a key is this one, escaped or not. Fails where others may take it for this one.
 struct Is<'k>(&'k str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {
@@ -96,7 +100,8 @@ impl Visitor<'_> for Is<'_> {
         f.write_str("a key")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<bool, E> {
+    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
+        distinct(key, self.0)?;
         Ok(key == self.0)
     }
 }
@@ -121,9 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_given_twice_leads_nowhere() {
+    fn a_key_that_is_given_twice_in_one_spelling_or_in_two_leads_nowhere() {
         assert_eq!(at(r#"{"a":1,"\u0061":2}"#, &["a"]), None);
         assert_eq!(at(r#"{"a":1,"b":2,"b":3}"#, &["a"]), Some("1"));
+        for other in ["A", "a\\u0000", "\\u0041"] {
+            assert_eq!(at(&format!(r#"{{"a":1,"{other}":2}}"#), &["a"]), None, "{other}");
+            assert_eq!(at(&format!(r#"{{"b":{{"{other}":2,"a":1}}}}"#), &["b", "a"]), None, "{other}");
+        }
+        assert_eq!(at(r#"{"a":1,"b":{"A":2}}"#, &["a"]), Some("1"));
         assert_eq!(at(r#"[{"a":1}]"#, &["a"]), None);
         assert_eq!(at(r#"{"a":1"#, &["a"]), None);
     }

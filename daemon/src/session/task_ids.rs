@@ -5,7 +5,10 @@ use std::{borrow::Cow, ops::Range};
 
 use bytes::Bytes;
 
-use crate::jsonrpc::{envelope::text, span};
+use crate::jsonrpc::{
+    envelope::{RELATED_TASK, text},
+    span,
+};
 
 /// Between the alias and the target's own id: no alias holds one.
 const SEPARATOR: char = ':';
@@ -15,15 +18,14 @@ const PLACES: [&[&str]; 6] = [
     &["result", "task", "taskId"],
     &["result", "taskId"],
     &["params", "taskId"],
-    &["result", "_meta", RELATED, "taskId"],
-    &["params", "_meta", RELATED, "taskId"],
+    &["result", "_meta", RELATED_TASK, "taskId"],
+    &["params", "_meta", RELATED_TASK, "taskId"],
     &["error", "data", "taskId"],
 ];
 /// Where in a request of a target's the id of a task of its own may stand; any other is a task of the client's.
-const ASKED: [&[&str]; 1] = [&["params", "_meta", RELATED, "taskId"]];
+const ASKED: [&[&str]; 1] = [&["params", "_meta", RELATED_TASK, "taskId"]];
 /// The same in the client's answer.
-const ANSWERED: [&[&str]; 1] = [&["result", "_meta", RELATED, "taskId"]];
-const RELATED: &str = "io.modelcontextprotocol/related-task";
+const ANSWERED: [&[&str]; 1] = [&["result", "_meta", RELATED_TASK, "taskId"]];
 
 /// A message of the target of that alias, as the client is to read it.
 pub fn expose(message: &Bytes, alias: &str) -> Bytes {
