@@ -25,7 +25,7 @@ pub mod reason {
     pub const TIMEOUT_OUT_OF_RANGE: &str = "TimeoutOutOfRange";
     /// Accepted: the store lives in one pod, and more are asked for.
     pub const STORE_NEEDS_ONE_REPLICA: &str = "StoreNeedsOneReplica";
-    /// Accepted, of a target at a gateway: the gateway takes no targets of its namespace.
+    /// Accepted, of a target at a gateway: the gateway takes no targets of its namespace, or none with its credentials.
     pub const NOT_ALLOWED: &str = "NotAllowed";
     /// Accepted, of a target at a gateway: an older target has the same alias.
     pub const CONFLICTED: &str = "Conflicted";

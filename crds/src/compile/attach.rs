@@ -4,11 +4,12 @@ use http::Uri;
 use kube::ResourceExt;
 
 use super::accept::{accept_target, invalid, namespace_of};
+use super::consent::consent;
 use super::secrets::{TargetSecrets, of_target};
 use super::{Attachment, Platform, Refusal, process, service_hosts};
 use crate::condition::reason;
 use crate::config::{self, OnSessionLoss, Protocol, TargetConfig, TimeoutOverride, TimeoutsConfig};
-use crate::gateway::{NamespacesFrom, ToolNaming};
+use crate::gateway::ToolNaming;
 use crate::secrets::SecretSource;
 use crate::server::{Scheme, Server};
 use crate::target::{Listing, TargetGatewayReference, TargetProtocol, ToolFilter};
@@ -150,26 +151,6 @@ fn tools(written: Option<&ToolFilter>) -> config::ToolFilter {
     config::ToolFilter { allow, deny }
 }
 
-fn consent(gateway: &MCPGateway, target: &MCPTarget) -> Result<(), Refusal> {
-    let allowed = match gateway.spec.allowed_targets.namespaces.from {
-        NamespacesFrom::All => true,
-        NamespacesFrom::Same => target.namespace() == gateway.namespace(),
-        // Not served: `accept_gateway` has refused the gateway before this is asked.
-        NamespacesFrom::Selector => false,
-    };
-    if allowed {
-        return Ok(());
-    }
-    Err(Refusal {
-        reason: reason::NOT_ALLOWED,
-        message: format!(
-            "the gateway {} takes targets of its own namespace only; move the target there, or write \
-             allowedTargets.namespaces.from: All in the gateway",
-            full_name(&gateway.namespace().unwrap_or_default(), &gateway.name_any())
-        ),
-    })
-}
-
 /// An exposed name splits at its first separator, so an alias may not hold one.
 fn unambiguous(gateway: &MCPGateway, alias: &str) -> Result<(), Refusal> {
     let tools = &gateway.spec.tools;
@@ -242,6 +223,7 @@ pub(super) fn uid(target: &MCPTarget) -> String {
     target.uid().unwrap_or_else(without)
 }
 
-fn full_name(namespace: &str, name: &str) -> String {
+/// `namespace/name`, or the name alone without a cluster.
+pub(super) fn full_name(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
