@@ -31,6 +31,8 @@ pub mod reason {
     pub const CONFLICTED: &str = "Conflicted";
     /// Accepted, of a target at a gateway: the gateway has as many older targets as one may have.
     pub const TOO_MANY_TARGETS: &str = "TooManyTargets";
+    /// Accepted, of a target at a gateway: its configuration is too large. ResolvedRefs: a value is.
+    pub const TOO_LARGE: &str = "TooLarge";
     /// Accepted, of a target: not every gateway it refers to has the same to say; `status.gateways` tells.
     pub const PARTIALLY_ACCEPTED: &str = "PartiallyAccepted";
     /// Accepted: the API server's object does not decode into this version's type.
