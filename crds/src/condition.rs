@@ -25,12 +25,14 @@ pub mod reason {
     pub const TIMEOUT_OUT_OF_RANGE: &str = "TimeoutOutOfRange";
     /// Accepted: the store lives in one pod, and more are asked for.
     pub const STORE_NEEDS_ONE_REPLICA: &str = "StoreNeedsOneReplica";
-    /// Accepted, of a target at a gateway: the gateway takes no targets of its namespace.
+    /// Accepted, of a target at a gateway: the gateway takes no targets of its namespace, or none with its credentials.
     pub const NOT_ALLOWED: &str = "NotAllowed";
     /// Accepted, of a target at a gateway: an older target has the same alias.
     pub const CONFLICTED: &str = "Conflicted";
     /// Accepted, of a target at a gateway: the gateway has as many older targets as one may have.
     pub const TOO_MANY_TARGETS: &str = "TooManyTargets";
+    /// Accepted, of a target at a gateway: its configuration is too large. ResolvedRefs: a value is.
+    pub const TOO_LARGE: &str = "TooLarge";
     /// Accepted, of a target: not every gateway it refers to has the same to say; `status.gateways` tells.
     pub const PARTIALLY_ACCEPTED: &str = "PartiallyAccepted";
     /// Accepted: the API server's object does not decode into this version's type.

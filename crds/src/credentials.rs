@@ -118,8 +118,10 @@ pub struct TokenExchange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAccountToken {
-    /// The token's audience.
+    /// The token's audience. The API server's own, such as kubernetes and https://kubernetes.default.svc, is refused.
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new("!self.lowerAscii().matches('^(https?://kubernetes.*|kubernetes([.:/].*)?|k3s)$')")
+        .message(rule::TOKEN_AUDIENCE))]
     pub audience: String,
     /// Seconds the token is valid, at least 600.
     #[serde(default, skip_serializing_if = "Option::is_none")]

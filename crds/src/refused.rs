@@ -134,3 +134,33 @@ fn shards_never_change() {
     }
     assert!(old.validate_cel_update(&of(json!({}))).is_err());
 }
+
+#[test]
+fn no_target_gets_a_token_that_the_api_server_takes() {
+    let of = |audience: &str| {
+        let (said, accepted) = judged(&json!({
+            "apiVersion": "mooring.dev/v1alpha1", "kind": "MCPTarget", "metadata": {"name": "vault"},
+            "spec": {
+                "gatewayRefs": [{"name": "tools"}],
+                "server": {"type": "Service", "service": {"name": "vault", "port": 8000}},
+                "credentials": {"type": "ServiceAccountToken", "serviceAccountToken": {"audience": audience}},
+            },
+        }));
+        assert_eq!(said.is_empty(), accepted.is_ok(), "{audience}: {said}");
+        accepted.is_ok()
+    };
+    for api in [
+        "kubernetes",
+        "Kubernetes.default",
+        "kubernetes.default.svc:443",
+        "https://kubernetes",
+        "HTTPS://kubernetes.default.svc.cluster.local/",
+        "http://kubernetes.example.org:6443",
+        "k3s",
+    ] {
+        assert!(!of(api), "{api}");
+    }
+    for fine in ["vault", "https://mcp.example.org", "kubernetes-tools", "https://mcp.team.svc"] {
+        assert!(of(fine), "{fine}");
+    }
+}

@@ -104,6 +104,8 @@ pub const HEADER_NAME: &str =
 pub const ROUTING_HEADER: &str = "the gateway writes headers of routing and transport itself; remove it and write a header that carries a credential, like Authorization or X-API-Key";
 /// `spec.credentials.*.tokenURL`.
 pub const TOKEN_URL: &str = "tokenURL is no absolute http or https URL without user and fragment; write it like https://id.example.org/token";
+/// `spec.credentials.serviceAccountToken.audience`.
+pub const TOKEN_AUDIENCE: &str = "audience is the Kubernetes API server, where the token would speak for the gateway itself; write what the server expects in aud, most often its URL";
 /// `spec.credentials.serviceAccountToken.expirationSeconds`.
 pub const TOKEN_SECONDS: &str =
     "spec.credentials.serviceAccountToken.expirationSeconds is below 600; write 600 or more";

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::condition::reason;
+
 /// The key of the bundle that the OpenID Connect provider is trusted by.
 pub const OIDC_CA: &str = "oidc.ca";
 /// The key of the listener's certificate, PEM.
@@ -98,16 +100,56 @@ pub enum Found {
 pub struct Unresolved {
     /// The reference.
     pub source: SecretSource,
-    /// The key that the object lacks; none where the object itself is missing.
-    pub entry: Option<String>,
+    /// What it lacks.
+    pub lacking: Lacking,
+}
+
+/// What is missing where a reference leads to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lacking {
+    /// The object.
+    Object,
+    /// The object's key of this name.
+    Entry(String),
+    /// A value of at most so many bytes.
+    Smaller(usize),
+    /// Room beside the values of older targets, so many bytes being the most of one gateway.
+    Room(usize),
+}
+
+impl Unresolved {
+    /// One of [`crate::condition::reason`].
+    pub const fn reason(&self) -> &'static str {
+        match self.lacking {
+            Lacking::Object | Lacking::Entry(_) => reason::SECRET_NOT_FOUND,
+            Lacking::Smaller(_) | Lacking::Room(_) => reason::TOO_LARGE,
+        }
+    }
 }
 
 impl fmt::Display for Unresolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SecretSource { kind, name, field, .. } = &self.source;
-        match &self.entry {
-            None => write!(f, "there is no {kind} {name}; create it, or correct {field}"),
-            Some(entry) => write!(f, "{kind} {name} has no key {entry}; add it, or correct {field}"),
+        match &self.lacking {
+            Lacking::Object => write!(f, "there is no {kind} {name}; create it, or correct {field}"),
+            Lacking::Entry(entry) => {
+                write!(f, "{kind} {name} has no key {entry}; add it, or correct {field}")
+            }
+            Lacking::Smaller(most) => {
+                let most = most / 1024;
+                write!(
+                    f,
+                    "{kind} {name} has a value over {most} KiB; write a smaller one, or correct {field}"
+                )
+            }
+            Lacking::Room(most) => {
+                let most = most / 1024;
+                write!(
+                    f,
+                    "with {kind} {name} the values of the gateway are over {most} KiB, and those of older targets come \
+                     first; write smaller ones, or name another gateway in spec.gatewayRefs"
+                )
+            }
         }
     }
 }
@@ -141,18 +183,20 @@ pub fn resolve(sources: &[SecretSource], find: impl Fn(&SecretSource, &str) -> F
     'sources: for source in sources {
         let mut value = Vec::new();
         for entry in &source.entries {
-            match find(source, entry) {
-                Found::Value(part) => value.push(part),
+            let lacking = match find(source, entry) {
+                Found::Value(part) => {
+                    value.push(part);
+                    continue;
+                }
                 Found::Unread => {
                     resolved.unread.push(source.key.clone());
                     continue 'sources;
                 }
-                missing @ (Found::NoObject | Found::NoEntry) => {
-                    let entry = (missing == Found::NoEntry).then(|| entry.clone());
-                    resolved.unresolved.push(Unresolved { source: source.clone(), entry });
-                    continue 'sources;
-                }
-            }
+                Found::NoObject => Lacking::Object,
+                Found::NoEntry => Lacking::Entry(entry.clone()),
+            };
+            resolved.unresolved.push(Unresolved { source: source.clone(), lacking });
+            continue 'sources;
         }
         let value = match value.len() {
             1 => value.concat(),

@@ -118,3 +118,40 @@ fn credentials_that_cannot_be_served_are_refused_with_what_to_write() {
     let target = target("ai", "weather", 1, &format!("{{gatewayRefs: [{{name: tools}}], {plain}}}"));
     assert!(accept_target(&target, &Platform::default()).unwrap_err().message.contains("https"));
 }
+
+/// What becomes of a target of `namespace` with these credentials, at a gateway of `ai` that takes targets of all.
+fn of_namespace(namespace: &str, credentials: &str) -> Result<String, mooring_crds::Refusal> {
+    let open = gateway("{auth: {anonymous: {}}, allowedTargets: {namespaces: {from: All}}}");
+    let spec =
+        format!("{{gatewayRefs: [{{name: tools, namespace: ai}}], {SERVICE}, credentials: {credentials}}}");
+    let targets = [target(namespace, "weather", 1, &spec)];
+    let mut compiled = compile(&open, &targets, &Platform::default()).unwrap();
+    let outcome = compiled.attachments.remove(0).outcome;
+    assert_eq!(compiled.config.targets.len(), usize::from(outcome.is_ok()), "{:?}", compiled.config.targets);
+    outcome
+}
+
+const EXCHANGE: &str =
+    "{type: TokenExchange, tokenExchange: {tokenURL: 'https://id.example/t', clientSecretRef: {name: s}}}";
+const ACCOUNT: &str = "{type: ServiceAccountToken, serviceAccountToken: {audience: vault}}";
+
+#[test]
+fn a_target_of_another_namespace_never_gets_callers_tokens_nor_the_gateways_own() {
+    for (credentials, says) in
+        [(EXCHANGE, "its callers' tokens"), (ACCOUNT, "tokens of its own ServiceAccount")]
+    {
+        let refusal = of_namespace("far", credentials).unwrap_err();
+        assert_eq!(refusal.reason, reason::NOT_ALLOWED);
+        assert!(
+            refusal.message.contains(says) && refusal.message.contains("write type: Headers"),
+            "{refusal}"
+        );
+        assert_eq!(of_namespace("ai", credentials), Ok("weather".to_owned()));
+    }
+    for own in [
+        "{type: Headers, headers: [{name: X-Key, secretRef: {name: s, key: k}}]}",
+        "{type: ClientCredentials, clientCredentials: {tokenURL: 'https://id.example/t', clientSecretRef: {name: s}}}",
+    ] {
+        assert_eq!(of_namespace("far", own), Ok("weather".to_owned()), "what is the target's own it may use");
+    }
+}

@@ -9,6 +9,30 @@ use serde_json::Value;
 /// The most addresses of one target: a configuration is one ConfigMap. The Service serves the others.
 const MOST: usize = 64;
 
+/// The most bytes that the addresses of all targets of one gateway take in its configuration.
+const MOST_IN_ALL: usize = 128 * 1024;
+
+/// What is left in a gateway's configuration for addresses.
+#[derive(Debug)]
+pub struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(MOST_IN_ALL)
+    }
+}
+
+impl Room {
+    /// The addresses of one target, or none where they do not fit: its Service serves.
+    pub fn take(&mut self, addresses: Vec<String>) -> Vec<String> {
+        // Quotes and a comma.
+        let size = addresses.iter().map(|address| address.len() + 3).sum();
+        let Some(rest) = self.0.checked_sub(size) else { return Vec::new() };
+        self.0 = rest;
+        addresses
+    }
+}
+
 /// The addresses that are ready, `address:port`, sorted; none where the Service is an alias or has no such port.
 pub fn ready(service: &DynamicObject, port: i32, slices: &[Arc<EndpointSlice>]) -> Vec<String> {
     if service.data.pointer("/spec/type").and_then(Value::as_str) == Some("ExternalName") {
@@ -51,6 +75,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_addresses_of_all_targets_of_a_gateway_are_bounded_whole_targets_at_a_time() {
+        let addresses = vec!["[2001:db8:ffff:ffff:ffff:ffff:ffff:ffff]:65535".to_owned(); MOST];
+        let mut room = Room::default();
+        let taken: Vec<_> = (0..256).map(|_| room.take(addresses.clone())).collect();
+        let configured = serde_json::to_string(&taken).unwrap().len();
+        assert!(configured < MOST_IN_ALL + 4 * 256, "{configured}");
+        assert_eq!(taken[0], addresses);
+        assert!(taken[255].is_empty());
+        assert_eq!(room.take(vec!["10.0.0.1:80".to_owned()]).len(), 1, "what is small still fits");
+    }
 
     fn service(spec: &Value) -> DynamicObject {
         serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": spec})).unwrap()

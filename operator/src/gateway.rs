@@ -1,5 +1,6 @@
 //! MCPGateway: each step in a file of its own under `gateway/`.
 
+pub mod credentials;
 pub mod judge;
 pub mod observe;
 pub mod plan;

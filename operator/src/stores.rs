@@ -140,6 +140,13 @@ impl Stores {
         store.get(&ObjectRef::new_with(&key.name, kind.resource()).within(&key.namespace))
     }
 
+    /// Whether everything of a child's kind has been seen whole in its namespace.
+    pub fn listed(&self, kind: ChildKind, namespace: &str) -> bool {
+        self.scope(namespace).is_some_and(|scope| {
+            scope.seen.rest.iter().all(|(of, seen)| *of != kind.as_str() || seen.is_cancelled())
+        })
+    }
+
     /// One value of a Secret or ConfigMap that a manifest refers to.
     pub fn value(&self, source: &SecretSource, entry: &str) -> Found {
         let Some(scope) = self.scope(&source.namespace) else { return Found::NoObject };

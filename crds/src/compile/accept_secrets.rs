@@ -70,8 +70,19 @@ fn credentials(written: &Credentials, platform: &Platform) -> Result<(), Refusal
             });
         }
     }
+    let audience = service_account_token.as_ref().map(|token| token.audience.as_str());
+    ensure(!audience.is_some_and(is_api_server), rule::TOKEN_AUDIENCE)?;
     let seconds = service_account_token.as_ref().and_then(|token| token.expiration_seconds);
     ensure(seconds.is_none_or(|seconds| seconds >= 600), rule::TOKEN_SECONDS)
+}
+
+/// Whether an audience is one that API servers take tokens for: by its Service's name, as installers set it, or k3s'.
+fn is_api_server(audience: &str) -> bool {
+    let audience = audience.to_ascii_lowercase();
+    let url = |scheme: &str| audience.strip_prefix(scheme).is_some_and(|rest| rest.starts_with("kubernetes"));
+    let name = audience.strip_prefix("kubernetes");
+    let name = name.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '/']));
+    audience == "k3s" || name || url("https://") || url("http://")
 }
 
 fn headers(written: &PropagatedHeaders) -> Result<(), Refusal> {

@@ -4,11 +4,12 @@ use http::Uri;
 use kube::ResourceExt;
 
 use super::accept::{accept_target, invalid, namespace_of};
+use super::consent::consent;
 use super::secrets::{TargetSecrets, of_target};
 use super::{Attachment, Platform, Refusal, process, service_hosts};
 use crate::condition::reason;
 use crate::config::{self, OnSessionLoss, Protocol, TargetConfig, TimeoutOverride, TimeoutsConfig};
-use crate::gateway::{NamespacesFrom, ToolNaming};
+use crate::gateway::ToolNaming;
 use crate::secrets::SecretSource;
 use crate::server::{Scheme, Server};
 use crate::target::{Listing, TargetGatewayReference, TargetProtocol, ToolFilter};
@@ -17,6 +18,13 @@ use crate::{MCPGateway, MCPTarget, rule};
 
 /// How many targets one gateway takes: each costs its daemons a catalogue, and its configuration is one ConfigMap.
 const MOST_TARGETS: usize = 256;
+
+/// The most bytes of one target's configuration.
+const MOST_OF_ONE: usize = 64 * 1024;
+
+/// The most bytes of the configurations of all targets of one gateway: a ConfigMap holds 1 MiB, and one that is over it
+/// could not be written, whatever changed. The rest is for the gateway's own part and for the targets' addresses.
+const MOST_IN_ALL: usize = 768 * 1024;
 
 /// The gateway's targets and what became of all that refer to it, oldest first.
 #[derive(Debug, Default)]
@@ -34,17 +42,18 @@ pub(super) fn attach(gateway: &MCPGateway, targets: &[MCPTarget], platform: &Pla
         let created = target.creation_timestamp().map(|time| time.0);
         (created, target.namespace(), target.name_any())
     });
-    let (mut taken, mut secrets) = (Vec::new(), Vec::new());
+    let (mut taken, mut secrets, mut room) = (Vec::new(), Vec::new(), MOST_IN_ALL);
     let attachments = referring
         .into_iter()
         .map(|(target, reference)| {
-            let outcome =
-                attach_one(gateway, target, reference, &taken, platform).map(|(config, sources)| {
-                    let alias = config.alias.clone();
-                    taken.push(config);
-                    secrets.extend(sources);
-                    alias
-                });
+            let outcome = attach_one(gateway, target, reference, &taken, platform);
+            let outcome = outcome.and_then(|(config, sources)| {
+                room = room_beside(gateway, &config, room)?;
+                let alias = config.alias.clone();
+                taken.push(config);
+                secrets.extend(sources);
+                Ok(alias)
+            });
             let namespace = target.namespace().unwrap_or_default();
             Attachment { namespace, name: target.name_any(), uid: uid(target), outcome }
         })
@@ -150,26 +159,6 @@ fn tools(written: Option<&ToolFilter>) -> config::ToolFilter {
     config::ToolFilter { allow, deny }
 }
 
-fn consent(gateway: &MCPGateway, target: &MCPTarget) -> Result<(), Refusal> {
-    let allowed = match gateway.spec.allowed_targets.namespaces.from {
-        NamespacesFrom::All => true,
-        NamespacesFrom::Same => target.namespace() == gateway.namespace(),
-        // Not served: `accept_gateway` has refused the gateway before this is asked.
-        NamespacesFrom::Selector => false,
-    };
-    if allowed {
-        return Ok(());
-    }
-    Err(Refusal {
-        reason: reason::NOT_ALLOWED,
-        message: format!(
-            "the gateway {} takes targets of its own namespace only; move the target there, or write \
-             allowedTargets.namespaces.from: All in the gateway",
-            full_name(&gateway.namespace().unwrap_or_default(), &gateway.name_any())
-        ),
-    })
-}
-
 /// An exposed name splits at its first separator, so an alias may not hold one.
 fn unambiguous(gateway: &MCPGateway, alias: &str) -> Result<(), Refusal> {
     let tools = &gateway.spec.tools;
@@ -217,6 +206,28 @@ fn too_many(gateway: &MCPGateway) -> Refusal {
     }
 }
 
+/// What is left of `room` beside a target of this configuration.
+fn room_beside(gateway: &MCPGateway, config: &TargetConfig, room: usize) -> Result<usize, Refusal> {
+    let too_large = |message| Refusal { reason: reason::TOO_LARGE, message };
+    // A configuration has no keys but strings, so that it always has a text.
+    let size = serde_json::to_vec(config).map_or(usize::MAX, |json| json.len());
+    if size > MOST_OF_ONE {
+        return Err(too_large(format!(
+            "the target takes over {} KiB of its gateway's configuration; write shorter lists in spec.tools, \
+             spec.timeouts.overrides and spec.credentials",
+            MOST_OF_ONE / 1024
+        )));
+    }
+    room.checked_sub(size).ok_or_else(|| {
+        too_large(format!(
+            "the older targets of the gateway {} leave no room for this one, {} KiB being the most in all; write shorter \
+             lists, or name another gateway in spec.gatewayRefs",
+            full_name(&gateway.namespace().unwrap_or_default(), &gateway.name_any()),
+            MOST_IN_ALL / 1024
+        ))
+    })
+}
+
 /// Where the server is; nowhere, where it is a process. `accept_target` has seen that the member of the type's name is there.
 fn url(server: &Server, namespace: &str) -> Result<String, Refusal> {
     let Server { kind: _, url, service, container } = server;
@@ -242,6 +253,7 @@ pub(super) fn uid(target: &MCPTarget) -> String {
     target.uid().unwrap_or_else(without)
 }
 
-fn full_name(namespace: &str, name: &str) -> String {
+/// `namespace/name`, or the name alone without a cluster.
+pub(super) fn full_name(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }

@@ -105,7 +105,7 @@ fn resolved(view: &View) -> Verdict {
     let own = view.credentials.unresolved.iter().find(|missing| missing.source.target.is_none());
     own.map_or_else(
         || Verdict::yes(condition::RESOLVED_REFS, reason::RESOLVED),
-        |missing| Verdict::no(condition::RESOLVED_REFS, reason::SECRET_NOT_FOUND, missing.to_string()),
+        |missing| Verdict::no(condition::RESOLVED_REFS, missing.reason(), missing.to_string()),
     )
 }
 

@@ -11,7 +11,7 @@ use mooring_crds::{
     serving::Tls,
 };
 
-use super::{super::observe::Credentials, *};
+use super::{super::credentials::Credentials, *};
 use crate::{condition::find, daemons::Daemons, kind::Applied};
 
 fn at(second: i64) -> Time {

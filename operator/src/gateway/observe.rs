@@ -1,16 +1,15 @@
 //! What is known of one gateway: its configuration, its daemons' reports and its pods. Reads stores only.
 
-use std::{collections::BTreeMap, fmt};
-
-use k8s_openapi::{ByteString, api::core::v1::Secret};
+use k8s_openapi::api::core::v1::Secret;
 use mooring_crds::{
     MCPGateway, MCPTarget,
     compile::{Compiled, Refusal, compile},
     config::{CONFIG_FORMAT, DaemonConfig},
     names::{self, GatewayNames},
-    secrets::{Resolved, Unresolved, resolve},
+    secrets::resolve,
 };
 
+use super::credentials::{Credentials, Last};
 use crate::{
     child::ChildKind, context::Settings, daemons::Daemons, endpoints, key::Key, rollout::Rollout,
     stores::Stores, target::references, triggers::service_key,
@@ -35,37 +34,6 @@ pub struct View {
     pub credentials: Credentials,
 }
 
-/// The values that a configuration names by key, and those of them that are not to be had now.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Credentials {
-    /// By key. What is not to be had now is as it last was: sessions that work go on.
-    pub values: BTreeMap<String, Vec<u8>>,
-    /// What leads to nothing.
-    pub unresolved: Vec<Unresolved>,
-}
-
-/// Shows keys, never values.
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { values, unresolved } = self;
-        f.debug_struct("Credentials").field("keys", &values.keys()).field("unresolved", unresolved).finish()
-    }
-}
-
-impl Credentials {
-    /// What was found, and beside it what `last` has of the keys that were not.
-    pub fn new(resolved: Resolved, last: Option<&Secret>) -> Self {
-        let Resolved { mut values, unresolved, unread } = resolved;
-        let data = last.and_then(|last| last.data.as_ref());
-        for key in unresolved.iter().map(|missing| &missing.source.key).chain(&unread) {
-            if let Some(ByteString(kept)) = data.and_then(|data| data.get(key)) {
-                values.insert(key.clone(), kept.clone());
-            }
-        }
-        Self { values, unresolved }
-    }
-}
-
 /// A configuration and its fingerprint.
 #[derive(Debug, Clone)]
 pub struct Configured {
@@ -86,6 +54,7 @@ impl From<Compiled> for Configured {
 
 /// Notes where each target's Service leads to now.
 fn with_endpoints(mut compiled: Compiled, targets: &[MCPTarget], stores: &Stores) -> Compiled {
+    let mut room = endpoints::Room::default();
     for config in &mut compiled.config.targets {
         let of = |target: &&MCPTarget| {
             target.metadata.name.as_ref() == Some(&config.name)
@@ -94,7 +63,7 @@ fn with_endpoints(mut compiled: Compiled, targets: &[MCPTarget], stores: &Stores
         let Some(target) = targets.iter().find(of) else { continue };
         let (Some(key), Some(service)) = (service_key(target), &target.spec.server.service) else { continue };
         if let Some(found) = stores.child(ChildKind::Service, &key) {
-            config.endpoints = endpoints::ready(&found, service.port, &stores.slices(&key));
+            config.endpoints = room.take(endpoints::ready(&found, service.port, &stores.slices(&key)));
         }
     }
     compiled
@@ -113,12 +82,15 @@ pub fn observe(gateway: &MCPGateway, stores: &Stores, settings: &Settings) -> Vi
     let configured = compiled.map(|compiled| Configured::from(with_endpoints(compiled, &targets, stores)));
     let sources = configured.as_ref().map_or(&[][..], |configured| &configured.compiled.secrets);
     let last = child(ChildKind::Secret, &names.credentials);
-    let last = last.and_then(|last| serde_json::from_value(last.data.clone()).ok());
+    let last = last.and_then(|last| serde_json::from_value::<Secret>(last.data.clone()).ok());
+    let last = match &last {
+        Some(last) => Last::Written(last),
+        None if stores.listed(ChildKind::Secret, &key.namespace) => Last::Absent,
+        None => Last::Unlisted,
+    };
+    let resolved = resolve(sources, |source, entry| stores.value(source, entry));
     View {
-        credentials: Credentials::new(
-            resolve(sources, |source, entry| stores.value(source, entry)),
-            last.as_ref(),
-        ),
+        credentials: Credentials::new(sources, resolved, last),
         configured,
         daemons: Daemons::read(report.as_deref(), &slices),
         service_account: service_account.and_then(|account| account.metadata.uid.clone()),

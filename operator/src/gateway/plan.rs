@@ -46,12 +46,17 @@ pub fn plan(gateway: &MCPGateway, view: &View, settings: &Settings) -> Result<Pl
         Child::new(ChildKind::ServiceAccount, &access::service_account(&parts))?,
         Child::new(ChildKind::Role, &access::role(&parts))?,
         Child::new(ChildKind::RoleBinding, &access::role_binding(&parts))?,
-        Child::new(ChildKind::Secret, &credentials::credentials(&parts))?,
+    ];
+    // An apply without a value would take it from sessions that work with it.
+    if !view.credentials.partial {
+        children.push(Child::new(ChildKind::Secret, &credentials::credentials(&parts))?);
+    }
+    children.extend([
         Child::new(ChildKind::ConfigMap, &config::configuration(&parts)?)?,
         Child::new(ChildKind::ConfigMap, &config::report(&parts))?,
         Child::new(ChildKind::Service, &service::service(&parts))?,
         Child::new(ChildKind::PodDisruptionBudget, &disruption::budget(&parts))?,
-    ];
+    ]);
     // Made one pass later than the rest: the watch's word of the ServiceAccount wakes the gateway at once. A Deployment
     // that is there stays as it is until then.
     if let Some(uid) = &view.service_account {

@@ -13,7 +13,10 @@ use serde_json::Value;
 use super::*;
 use crate::{
     daemons::Daemons,
-    gateway::observe::{Configured, Credentials},
+    gateway::{
+        credentials::{Credentials, Last},
+        observe::Configured,
+    },
     rollout::Rollout,
 };
 
@@ -136,11 +139,30 @@ fn what_is_deleted_stays_as_it_last_was_for_sessions_that_work() {
     }))
     .unwrap();
     let resolved = resolve(&sources, |_, _| Found::NoObject);
-    let credentials = Credentials::new(resolved, Some(&last));
+    let credentials = Credentials::new(&sources, resolved, Last::Written(&last));
     let kept: Vec<_> = credentials.values.values().collect();
     assert_eq!(kept, [b"hunter2"]);
     // Both of the targets, and both halves of the certificate.
     assert_eq!(credentials.unresolved.len(), 4);
+}
+
+#[test]
+fn while_a_value_is_unread_and_the_last_one_unknown_the_secret_stays_as_it_is() {
+    let (gateway, targets) = manifests("full");
+    let mut view = view(&gateway, &targets);
+    let sources = view.configured.as_ref().unwrap().compiled.secrets.clone();
+    let kinds = |view: &View| -> Vec<_> {
+        plan(&gateway, view, &settings()).unwrap().children.iter().map(|child| child.kind).collect()
+    };
+    let all = kinds(&view);
+    let unread = || resolve(&sources, |_, _| Found::Unread);
+    view.credentials = Credentials::new(&sources, unread(), Last::Unlisted);
+    let rest: Vec<_> = all.iter().copied().filter(|kind| *kind != ChildKind::Secret).collect();
+    assert!(rest.len() < all.len() && kinds(&view) == rest, "{:?}", kinds(&view));
+    // Once it is known what the Secret has, it is planned with that.
+    let last = k8s_openapi::api::core::v1::Secret::default();
+    view.credentials = Credentials::new(&sources, unread(), Last::Written(&last));
+    assert_eq!(kinds(&view), all);
 }
 
 #[test]

@@ -221,9 +221,7 @@ fn resolved(view: &View, each: &[(&AtGateway, Verdicts)]) -> Verdict {
             no(format!("Service {name} has no port {port}; correct server.service.port"))
         }
         None => match &view.unresolved {
-            Some(missing) => {
-                Verdict::no(condition::RESOLVED_REFS, reason::SECRET_NOT_FOUND, missing.to_string())
-            }
+            Some(missing) => Verdict::no(condition::RESOLVED_REFS, missing.reason(), missing.to_string()),
             None => {
                 first_trouble(each, condition::RESOLVED_REFS, reason::RESOLVED, |verdicts| &verdicts.resolved)
             }

@@ -1,7 +1,7 @@
 //! A table of what a target's conditions say, at a gateway and together.
 
 use jiff::Timestamp;
-use mooring_crds::compile::Refusal;
+use mooring_crds::{compile::Refusal, secrets::Lacking};
 
 use super::*;
 use crate::{key::Key, kind::Applied};
@@ -132,7 +132,7 @@ fn a_secret_or_a_key_that_is_not_there_is_named() {
         entries: vec!["token".to_owned()],
         field: "spec.credentials.headers",
     };
-    let missing = mooring_crds::secrets::Unresolved { source, entry: Some("token".to_owned()) };
+    let missing = mooring_crds::secrets::Unresolved { source, lacking: Lacking::Entry("token".to_owned()) };
     view.unresolved = Some(missing);
     let status = judged(&view);
     assert_eq!(says(&status.conditions, "ResolvedRefs"), ("False".to_owned(), "SecretNotFound".to_owned()));

@@ -68,43 +68,45 @@ pub struct Taken {
 /// Reads everything around a target.
 pub fn observe(target: &MCPTarget, stores: &Stores, settings: &Settings) -> View {
     let own = Key::of(target);
+    let resolved = resolve(&sources_of_target(target), |source, entry| stores.value(source, entry));
+    let mut unresolved = resolved.unresolved;
     let gateways = references(target).map(|gateway| {
-        let place = place(&own, &gateway, stores, settings);
+        let (place, too_large) = place(&own, &gateway, stores, settings);
+        unresolved.extend(too_large);
         AtGateway { gateway, place }
     });
-    let resolved = resolve(&sources_of_target(target), |source, entry| stores.value(source, entry));
-    View {
-        service: missing(target, stores),
-        unresolved: resolved.unresolved.into_iter().next(),
-        gateways: gateways.collect(),
-    }
+    let gateways = gateways.collect();
+    View { service: missing(target, stores), unresolved: unresolved.into_iter().next(), gateways }
 }
 
-fn place(own: &Key, key: &Key, stores: &Stores, settings: &Settings) -> Place {
+/// What a gateway makes of the target, and of its values.
+fn place(own: &Key, key: &Key, stores: &Stores, settings: &Settings) -> (Place, Option<Unresolved>) {
     if !stores.watches(&key.namespace) {
-        return Place::NotWatched;
+        return (Place::NotWatched, None);
     }
-    let Some(gateway) = stores.gateway(key) else { return Place::NoGateway };
+    let Some(gateway) = stores.gateway(key) else { return (Place::NoGateway, None) };
     let view = gateway::observe::observe(&gateway, stores, settings);
     let configured = match view.configured {
         Ok(configured) => configured,
-        Err(refusal) => return Place::GatewayRefused(refusal),
+        Err(refusal) => return (Place::GatewayRefused(refusal), None),
     };
     let ours =
         |attachment: &&Attachment| attachment.namespace == own.namespace && attachment.name == own.name;
     let pods = !view.daemons.live.is_empty();
-    match configured.compiled.attachments.iter().find(ours) {
+    let Some(attachment) = configured.compiled.attachments.iter().find(ours) else {
         // The stores are read one after the other: a target that is new may be missing for a moment.
-        None => Place::Attached(Taken { pods, current: false, said: None }),
-        Some(attachment) => match &attachment.outcome {
-            Err(refusal) => Place::Refused(refusal.clone()),
-            Ok(_) => Place::Attached(Taken {
-                pods,
-                current: view.daemons.all_work_by(&configured.digest),
-                said: view.daemons.target(&attachment.uid),
-            }),
-        },
+        return (Place::Attached(Taken { pods, current: false, said: None }), None);
+    };
+    if let Err(refusal) = &attachment.outcome {
+        return (Place::Refused(refusal.clone()), None);
     }
+    let taken = Taken {
+        pods,
+        current: view.daemons.all_work_by(&configured.digest),
+        said: view.daemons.target(&attachment.uid),
+    };
+    let of_it = |lacks: &Unresolved| lacks.source.target.as_ref() == Some(&attachment.uid);
+    (Place::Attached(taken), view.credentials.unresolved.into_iter().find(of_it))
 }
 
 fn missing(target: &MCPTarget, stores: &Stores) -> Option<Missing> {
