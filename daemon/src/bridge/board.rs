@@ -123,8 +123,9 @@ impl Board {
         Some((party, queue))
     }
 
-    /// A session is over: its stream ends, and what it waits for is answered with an error.
-    pub(super) fn part(&mut self, party: Party) {
+    /// A session is over: its stream ends, and what it waits for is answered with an error. So is what the server
+    /// waits for: it gets these answers.
+    pub(super) fn part(&mut self, party: Party) -> Vec<Bytes> {
         self.parties.retain(|(other, queue)| {
             if *other == party {
                 queue.close();
@@ -135,6 +136,9 @@ impl Board {
             std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.party == party);
         self.flights = kept;
         fail(gone, "the session ended while the request ran");
+        let asked = self.asked.iter().filter(|(_, whom)| *whom == party);
+        let unanswered: Vec<Bytes> = asked.map(|(id, _)| id.clone()).collect();
+        unanswered.iter().map(|id| self.unanswered(id)).collect()
     }
 
     /// The server has ended: everybody is told.
@@ -191,14 +195,19 @@ impl Board {
         Ok(Begun { number, message: sent, queue })
     }
 
-    /// Nobody waits for a request any more.
-    pub(super) fn leave(&mut self, number: u64) {
-        let Some(at) = self.flights.iter().position(|flight| flight.number == number) else { return };
-        let flight = self.flights.remove(at);
-        if self.left.len() >= REMEMBERED {
-            self.left.pop_front();
+    /// Nobody waits for a request any more, nor reads its queue. What the server asked there gets these answers.
+    pub(super) fn leave(&mut self, number: u64, queue: &Queue) -> Vec<Bytes> {
+        if let Some(at) = self.flights.iter().position(|flight| flight.number == number) {
+            let flight = self.flights.remove(at);
+            if self.left.len() >= REMEMBERED {
+                self.left.pop_front();
+            }
+            self.left.push_back((flight.party, flight.id, flight.wire));
         }
-        self.left.push_back((flight.party, flight.id, flight.wire));
+        // Also behind its answer: the caller may have left before it read so far.
+        let mut unread = queue.requests();
+        unread.retain(|id| self.asked.iter().any(|(asked, _)| asked == id));
+        unread.iter().map(|id| self.unanswered(id)).collect()
     }
 
     /// A notification of a session, as the server is sent it; none where it speaks of nothing that the server knows.
@@ -302,19 +311,25 @@ impl Board {
         self.asked.iter().find(|(asked, _)| same_id(asked, id)).map(|(_, party)| *party)
     }
 
-    /// Where something goes that names no request: to the request that began last, else to the session's own stream;
-    /// among several sessions without a request, to nobody.
+    /// Where something goes that names no request: to the session's request that began last, else to its own stream;
+    /// where it could be meant for several sessions, to nobody.
     fn stream(&self, of: Option<Party>) -> Option<(Arc<Queue>, Party)> {
+        let party = of.or_else(|| self.only())?;
         let mut flights = self.flights.iter().rev().filter(|flight| flight.aside);
-        if let Some(last) = flights.find(|flight| of.is_none_or(|party| flight.party == party)) {
-            return Some((Arc::clone(&last.queue), last.party));
+        if let Some(last) = flights.find(|flight| flight.party == party) {
+            return Some((Arc::clone(&last.queue), party));
         }
-        let party = match (of, self.parties.as_slice()) {
-            (Some(party), _) => party,
-            (None, [(only, _)]) => *only,
-            (None, _) => return None,
-        };
         self.parties.iter().find(|(other, _)| *other == party).map(|(_, queue)| (Arc::clone(queue), party))
+    }
+
+    /// The session that everything in flight belongs to; with nothing in flight, the only one there is. A guess among
+    /// several would show one principal what the server does for another.
+    fn only(&self) -> Option<Party> {
+        let flying = self.flights.iter().map(|flight| flight.party);
+        let joined = self.parties.iter().map(|(party, _)| *party);
+        let mut parties = flying.chain(joined.filter(|_| self.flights.is_empty()));
+        let first = parties.next()?;
+        parties.all(|other| other == first).then_some(first)
     }
 
     fn stream_of(&self, flight: &Flight) -> Option<Arc<Queue>> {

@@ -112,7 +112,7 @@ fn a_session_of_a_shared_server_cancels_and_answers_only_what_is_its_own() {
     assert!(board.answered(one, b"0"));
     assert!(!board.answered(one, b"0"), "an answer counts once");
     // A caller that left may still cancel: its request runs on.
-    board.leave(begun.number);
+    assert!(board.leave(begun.number, &begun.queue).is_empty());
     assert_eq!(value(&board.notified(one, &cancel).unwrap())["params"]["requestId"], id);
     assert_eq!(deliver(&mut board, asked), Delivery::Answer(board.unanswered(&Bytes::from_static(b"0"))));
 }
@@ -126,6 +126,60 @@ async fn changes_of_a_shared_server_are_told_to_all() {
     for queue in &queues {
         assert_eq!(next(queue).await["method"], "notifications/resources/list_changed");
     }
+}
+
+#[tokio::test]
+async fn what_a_shared_server_asks_while_it_works_for_two_sessions_reaches_neither() {
+    let mut board = Board::new(true);
+    let ((one, own), (other, others)) = (board.join().unwrap(), board.join().unwrap());
+    let begun = [one, other].map(|party| begin(&mut board, party, &request("1", None)).unwrap());
+    let asked = r#"{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{}}"#;
+    let Delivery::Answer(refusal) = deliver(&mut board, asked) else { panic!("it was given to somebody") };
+    assert_eq!((&value(&refusal)["id"], &value(&refusal)["error"]["code"]), (&0.into(), &(-32603).into()));
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    assert!(matches!(deliver(&mut board, log), Delivery::Lost(_)));
+    assert!(!board.answered(one, b"0") && !board.answered(other, b"0"));
+    // Once it works for one of them alone, that one is asked, and on its own request.
+    board.leave(begun[1].number, &begun[1].queue);
+    assert_eq!(deliver(&mut board, asked), Delivery::Done);
+    assert_eq!(next(&begun[0].queue).await["method"], "elicitation/create");
+    board.part(one);
+    board.part(other);
+    for nothing in [&own, &others, &begun[1].queue] {
+        assert_eq!(nothing.requests(), Vec::<Bytes>::new());
+    }
+}
+
+#[test]
+fn a_server_is_answered_what_it_asked_a_session_that_has_parted() {
+    let mut board = Board::new(true);
+    let ((one, _), (other, _)) = (board.join().unwrap(), board.join().unwrap());
+    for round in 0..=REMEMBERED {
+        let begun = begin(&mut board, other, &request(&round.to_string(), None)).unwrap();
+        let asked = format!(r#"{{"jsonrpc":"2.0","id":{round},"method":"roots/list"}}"#);
+        assert_eq!(deliver(&mut board, &asked), Delivery::Done, "{round}");
+        assert_eq!(board.part(one), Vec::<Bytes>::new(), "it was not asked");
+        // Nobody has read it: neither the caller that leaves, nor the session that ends.
+        let answers =
+            if round % 2 == 0 { board.leave(begun.number, &begun.queue) } else { board.part(other) };
+        let answers: Vec<Value> = answers.iter().map(|answer| value(answer)).collect();
+        let [answer] = answers.as_slice() else { panic!("{answers:?}") };
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&round.into(), &(-32603).into()));
+        assert!(board.part(other).is_empty(), "it is answered once");
+        assert!(board.asked.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_answered_what_a_caller_did_not_read_before_the_answer() {
+    let mut board = Board::new(false);
+    let (party, _) = board.join().unwrap();
+    let begun = begin(&mut board, party, &request("1", None)).unwrap();
+    assert_eq!(deliver(&mut board, r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#), Delivery::Done);
+    assert_eq!(deliver(&mut board, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Delivery::Done);
+    let answers = board.leave(begun.number, &begun.queue);
+    assert_eq!(answers, [reply::error(Some(b"\"q\""), -32603, "no client took the request", None)]);
+    assert!(!board.answered(party, b"\"q\""));
 }
 
 #[tokio::test]

@@ -63,6 +63,7 @@ pub(super) struct Caller<'a> {
 pub(super) struct Flight {
     conversation: Arc<Conversation>,
     number: u64,
+    queue: Arc<Queue>,
 }
 
 impl Conversation {
@@ -101,7 +102,8 @@ impl Conversation {
 
     /// A session is over.
     pub(super) fn part(&self, party: Party) {
-        self.change(|board| board.part(party));
+        let answers = self.change(|board| board.part(party));
+        self.outlet.answer(&self.name, &answers);
     }
 
     /// A request of a session; its answer comes from the reader. `aside` says whether more than that may come there.
@@ -114,8 +116,8 @@ impl Conversation {
     ) -> Result<(Reader, Flight), Refusal> {
         let Caller { party, headers } = caller;
         let Begun { number, message, queue } = self.change(|board| board.begin(party, message, id, aside))?;
-        let flight = Flight { conversation: Arc::clone(self), number };
         let reader = queue.read();
+        let flight = Flight { conversation: Arc::clone(self), number, queue };
         match self.outlet.send(headers, message).await {
             Ok(()) => Ok((reader, flight)),
             // It was not executed, and no later one will be: the session is gone.
@@ -195,7 +197,7 @@ impl Conversation {
         match self.change(|board| board.deliver(message, Instant::now())) {
             Delivery::Done => {}
             Delivery::Lost(what) => tracing::debug!(server = &*self.name, what, "not delivered"),
-            Delivery::Answer(answer) => self.outlet.answer(&self.name, answer),
+            Delivery::Answer(answer) => self.outlet.answer(&self.name, &[answer]),
         }
     }
 
@@ -206,9 +208,7 @@ impl Conversation {
         let overdue: Vec<Bytes> = board.streams().flat_map(|stream| stream.overdue(now, UNREAD)).collect();
         let answers: Vec<Bytes> = overdue.iter().map(|id| board.unanswered(id)).collect();
         drop(board);
-        for answer in answers {
-            self.outlet.answer(&self.name, answer);
-        }
+        self.outlet.answer(&self.name, &answers);
     }
 
     /// Waits until the daemon drains and nothing is in flight here, nor begins soon.
@@ -239,6 +239,8 @@ impl fmt::Debug for Conversation {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.conversation.change(|board| board.leave(self.number));
+        let Self { conversation, number, queue } = self;
+        let answers = conversation.change(|board| board.leave(*number, queue));
+        conversation.outlet.answer(&conversation.name, &answers);
     }
 }

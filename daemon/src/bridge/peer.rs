@@ -7,13 +7,18 @@ use std::{
 
 use bytes::Bytes;
 use http::HeaderMap;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::timeout,
+};
 
 use super::{lines, sse::Posts};
 use crate::jsonrpc::Message;
 
 /// Messages on their way, each way, before the one who sends waits.
 pub(super) const UNDER_WAY: usize = 64;
+/// Bytes on their way to a process: of what it has not read yet, this much is held.
+const UNREAD_BYTES: u32 = 4 << 20;
 /// How long a server may take to take one message.
 const TAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -32,9 +37,54 @@ pub(super) struct Peer {
 #[derive(Debug)]
 pub(super) enum Outlet {
     /// A process's standard input, line by line.
-    Lines(mpsc::Sender<Bytes>),
+    Lines(Input),
     /// POSTs to an HTTP+SSE server's endpoint.
     Posts(Arc<Posts>),
+}
+
+/// The way to a process's standard input.
+#[derive(Debug)]
+pub(super) struct Input {
+    lines: mpsc::Sender<Written>,
+    room: Arc<Semaphore>,
+}
+
+/// What is written to a process: whole lines. Counted until it is dropped.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// The lines.
+    pub(super) text: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Input {
+    /// The way, and where it leads.
+    pub(super) fn new() -> (Self, mpsc::Receiver<Written>) {
+        let (lines, written) = mpsc::channel(UNDER_WAY);
+        (Self { lines, room: Arc::new(Semaphore::new(UNREAD_BYTES as usize)) }, written)
+    }
+
+    /// Waits for room; a message that is larger than all of it takes it whole.
+    async fn send(&self, message: &[u8]) -> Result<(), NotSent> {
+        let room = Arc::clone(&self.room).acquire_many_owned(needed(message.len() + 1)).await;
+        let room = room.map_err(|_| NotSent::Gone)?;
+        let written = Written { text: lines::line(message), _room: room };
+        self.lines.send(written).await.map_err(|_| NotSent::Gone)
+    }
+
+    /// Whether there was room for all of them, as one.
+    fn try_send(&self, messages: &[Bytes]) -> bool {
+        let text =
+            Bytes::from(messages.iter().map(|message| lines::line(message)).collect::<Vec<_>>().concat());
+        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(needed(text.len())) else {
+            return false;
+        };
+        self.lines.try_send(Written { text, _room: room }).is_ok()
+    }
+}
+
+fn needed(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX).min(UNREAD_BYTES)
 }
 
 /// Why a server could not be reached.
@@ -70,7 +120,7 @@ impl Outlet {
     pub(super) async fn send(&self, headers: &HeaderMap, message: Bytes) -> Result<(), NotSent> {
         let sending = async {
             match self {
-                Self::Lines(lines) => lines.send(lines::line(&message)).await.map_err(|_| NotSent::Gone),
+                Self::Lines(input) => input.send(&message).await,
                 Self::Posts(posts) => posts.post(headers, message).await,
             }
         };
@@ -78,14 +128,44 @@ impl Outlet {
     }
 
     /// Answers the server in our own name. Never waits: whoever listens to the server must go on listening.
-    pub(super) fn answer(&self, name: &str, message: Bytes) {
+    pub(super) fn answer(&self, name: &str, messages: &[Bytes]) {
         match self {
-            Self::Lines(lines) => {
-                if lines.try_send(lines::line(&message)).is_err() {
+            Self::Lines(input) => {
+                if !messages.is_empty() && !input.try_send(messages) {
                     tracing::debug!(server = name, "an answer of the bridge was not taken");
                 }
             }
-            Self::Posts(posts) => posts.answer(message),
+            Self::Posts(posts) => messages.iter().for_each(|message| posts.answer(message.clone())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_process_does_not_read_is_bounded_by_its_bytes() {
+        let (input, mut written) = Input::new();
+        let (outlet, headers) = (Outlet::Lines(input), HeaderMap::new());
+        let send = |bytes: usize| outlet.send(&headers, Bytes::from(vec![b'x'; bytes]));
+        let quarter = UNREAD_BYTES as usize / 4 - 1;
+        for _ in 0..4 {
+            assert_eq!(send(quarter).await, Ok(()));
+        }
+        assert_eq!(send(quarter).await, Err(NotSent::Stuck));
+        let being_written = written.recv().await.unwrap();
+        assert_eq!(send(quarter).await, Err(NotSent::Stuck), "it is held until it is written");
+        drop(being_written);
+        assert_eq!(send(quarter).await, Ok(()));
+        for _ in 0..4 {
+            assert_eq!(written.recv().await.unwrap().text.len(), quarter + 1);
+        }
+        // One that is larger than all the room passes, alone.
+        let large = UNREAD_BYTES as usize * 2;
+        assert_eq!(send(large).await, Ok(()));
+        assert_eq!(send(1).await, Err(NotSent::Stuck));
+        drop(written);
+        assert_eq!(send(1).await, Err(NotSent::Gone));
     }
 }

@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use mooring_crds::config::CommandConfig;
 use tokio::{
     io::AsyncWriteExt,
@@ -27,7 +26,7 @@ use self::{group::Group, output::LastWords};
 use super::{
     Around,
     home::Home,
-    peer::{Outlet, Peer, UNDER_WAY, Unreached},
+    peer::{Input, Outlet, Peer, UNDER_WAY, Unreached, Written},
 };
 use crate::jsonrpc::Message;
 
@@ -84,7 +83,7 @@ pub(super) fn spawn(
     };
     let group = Group::led_by(&child);
     tracing::debug!(server = &**name, pid = child.id(), "process started");
-    let (outgoing, lines) = mpsc::channel(UNDER_WAY);
+    let (outgoing, lines) = Input::new();
     let (said, incoming) = mpsc::channel(UNDER_WAY);
     let (why, last) = (Arc::new(OnceLock::new()), Arc::new(LastWords::default()));
     let token = CancellationToken::new;
@@ -152,9 +151,9 @@ fn command(config: &CommandConfig, home: &Home) -> std::io::Result<Command> {
 }
 
 /// Writes until nobody has anything to say any more.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Bytes>) -> std::io::Result<()> {
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Written>) -> std::io::Result<()> {
     while let Some(line) = lines.recv().await {
-        stdin.write_all(&line).await?;
+        stdin.write_all(&line.text).await?;
     }
     // The last one who could speak to it is gone.
     Ok(())
