@@ -197,6 +197,8 @@ impl Session {
         if same {
             ties.slots.remove(uid);
         }
+        drop(ties);
+        self.lists.forget_target(uid);
         gone.gone.cancel();
     }
 
