@@ -9,6 +9,7 @@ pub mod channel;
 pub mod end;
 pub mod ephemeral;
 pub mod event_id;
+mod follow;
 pub mod id;
 mod idle;
 pub mod listen;
