@@ -59,18 +59,16 @@ impl Session {
                 moved.push((old, Moved::Removed));
                 return false;
             };
-            match record.targets.get(uid).map(|binding| old.moved(binding, target)) {
-                Some(Ok(next)) => {
-                    let next = Arc::new(next);
-                    *open = Arc::clone(&next);
-                    moved.push((old, Moved::On(next)));
-                    true
-                }
-                Some(Err(_)) | None => {
-                    moved.push((old, Moved::Lost));
-                    false
-                }
-            }
+            let next = record.targets.get(uid).and_then(|binding| old.moved(binding, target).ok());
+            let goes_on = next.is_some();
+            moved.push((
+                old,
+                next.map_or(Moved::Lost, |next| {
+                    *open = Arc::new(next);
+                    Moved::On(Arc::clone(open))
+                }),
+            ));
+            goes_on
         });
         moved
     }
