@@ -174,6 +174,20 @@ impl Session {
         }
     }
 
+    /// Takes what was just written over `current`. It may have fewer ties, which [`Self::adopt`] would keep.
+    fn adopt_written(&self, current: &Stored, written: Stored) {
+        let mut ties = self.ties.lock();
+        // The watch may have told of this very revision already.
+        let same = Arc::ptr_eq(&ties.record, &current.record) || ties.revision == written.revision;
+        if same {
+            ties.record = written.record;
+            ties.revision = written.revision;
+        } else {
+            drop(ties);
+            self.adopt(written);
+        }
+    }
+
     /// Takes `next` without a new revision: it could not be stored, and holds here all the same. `false` where the
     /// record is not `current` any more.
     fn keep_unstored(&self, current: &Stored, next: Arc<Record>) -> bool {

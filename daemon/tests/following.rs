@@ -13,7 +13,7 @@ use e2e::{
 };
 use moored::{
     capabilities::ClientCapabilities,
-    catalog::merge::Marks,
+    catalog::{kind::Kind, merge::Marks, per_session::Asking},
     config::secrets::Secrets,
     gateway::{Gateway, Shared},
     metrics::Metrics,
@@ -22,7 +22,9 @@ use moored::{
     target::{OnBehalf, address::Rules, connect::Connector},
     version::LATEST,
 };
-use mooring_crds::config::{CredentialsConfig, GatewayConfig, TargetConfig, TimeoutsConfig, TokenClient};
+use mooring_crds::config::{
+    CredentialsConfig, GatewayConfig, Listing, OnSessionLoss, TargetConfig, TimeoutsConfig, TokenClient,
+};
 use mooring_runtime::{Clock, Tasks};
 
 const LOG: &str =
@@ -143,4 +145,20 @@ async fn what_belongs_to_no_request_is_sent_on_behalf_of_the_newest_one() {
     let seen = server.seen("notifications/roots/list_changed");
     assert_eq!(seen[0].header("authorization"), Some("Bearer token-2"));
     assert!(endpoint.asked()[1].form.contains("subject_token=newer"), "{:?}", endpoint.asked());
+}
+
+#[tokio::test]
+async fn a_list_of_a_session_that_the_target_forgot_is_read_in_a_new_one_where_its_policy_says_so() {
+    for (policy, tools) in [(OnSessionLoss::Reinitialize, 1), (OnSessionLoss::Fail, 0)] {
+        let server = ScriptedServer::start(Script::echoing(["echo"])).await;
+        let config =
+            TargetConfig { listing: Listing::PerSession, on_session_loss: policy, ..target(&server) };
+        let (gateway, session) = gateway(config, Secrets::default()).await;
+        let (view, of) = (gateway.view_of(&session), Arc::default());
+        let asking = Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &of };
+        assert_eq!(asking.list(Kind::Tools).await.1.iter().count(), 1, "{policy:?}");
+        server.forget_sessions();
+        session.lists.forget("uid-a", Kind::Tools);
+        assert_eq!(asking.list(Kind::Tools).await.1.iter().count(), tools, "{policy:?}");
+    }
 }

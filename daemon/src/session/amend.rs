@@ -46,7 +46,7 @@ impl Sessions {
             let next = Arc::new(next);
             match self.store.compare_and_set(session.key, Some(current.revision), Arc::clone(&next)).await {
                 Ok(Written::Stored(revision)) => {
-                    session.adopt(Stored { record: next, revision });
+                    session.adopt_written(&current, Stored { record: next, revision });
                     return Amended::Done;
                 }
                 Ok(Written::Conflict(Some(newer))) => session.adopt(newer),
