@@ -75,7 +75,7 @@ async fn gateway(target: TargetConfig, secrets: Secrets) -> (Arc<Gateway>, Arc<S
 
 async fn using(gateway: &Gateway, session: &Arc<Session>, token: &str) -> Arc<TargetSession> {
     let of = Arc::new(OnBehalf { token: Some(token.into()), ..OnBehalf::default() });
-    let target = Arc::clone(&gateway.snapshot().targets[0]);
+    let target = gateway.snapshot().targets.first().map(Arc::clone).unwrap();
     gateway.sessions.target_session(session, &target, &of).await.unwrap()
 }
 
