@@ -140,8 +140,9 @@ impl Gateway {
 
     fn take(&self, config: GatewayConfig, secrets: Secrets, older: &Snapshot) {
         let snapshot = Arc::new(Snapshot::new(config, secrets, Some(older), &self.shared));
-        self.snapshot.store(Arc::clone(&snapshot));
+        // Sessions first: to them a target that they do not know is one that was removed.
         self.sessions.configure(&snapshot, revoked(&snapshot));
+        self.snapshot.store(Arc::clone(&snapshot));
         self.certificates.take(&snapshot.config, &snapshot.secrets);
         self.catalog.configure(&snapshot);
         for gone in

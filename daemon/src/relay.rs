@@ -20,7 +20,6 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Response, header};
-use mooring_crds::config::OnSessionLoss;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -279,12 +278,7 @@ impl Forward {
 
     /// Notes that the target forgot the session.
     pub(crate) async fn lost(&self) -> Fault {
-        let session = self.call.session();
-        match self.open.target.config.on_session_loss {
-            OnSessionLoss::Fail => self.sessions.target_session_lost(session, &self.open).await,
-            // The next use begins a new one.
-            OnSessionLoss::Reinitialize => self.sessions.target_session_gone(session, &self.open).await,
-        }
+        self.sessions.target_session_forgotten(self.call.session(), &self.open).await;
         Fault::TargetSessionLost { target: self.open.target.alias().to_owned(), ran: false }
     }
 

@@ -37,6 +37,7 @@ use self::{
     connect::{Connector, Forbidden},
     credentials::{Credentials, Tokens},
     endpoints::Endpoints,
+    exchange::NoAnswer,
     reach::{NO_URL, Reach},
 };
 use crate::{config::secrets::Secrets, fault::TargetFailure, glob, metrics::TargetMetrics};
@@ -139,8 +140,12 @@ impl Target {
         Ok(Arc::new(target))
     }
 
-    /// Takes the ready addresses behind its Service: `address:port`. Those that requests may not go to are left out.
+    /// Takes the ready addresses behind its Service: `address:port`. Those that requests may not go to are left out; all
+    /// are, where it is only reached through a bridge, which has the way to its server to itself.
     pub fn set_endpoints(&self, addresses: &[String]) {
+        if self.reach.is_bridge() {
+            return;
+        }
         let usable = addresses.iter().filter_map(|address| address.parse::<SocketAddr>().ok());
         let usable = usable.filter(|address| self.connector.check_literal(&address.ip().to_string()).is_ok());
         self.endpoints.set(usable.collect());
@@ -154,6 +159,12 @@ impl Target {
     /// Whether requests go to that address now, and not where the Service says.
     pub fn has_endpoint(&self, address: SocketAddr) -> bool {
         self.endpoints.usable(address, Instant::now())
+    }
+
+    /// Whether a server that answers `initialize` so may be of the old transport, and the target one of either.
+    pub fn may_be_old(&self, answer: &NoAnswer) -> bool {
+        let NoAnswer::Failure(TargetFailure::Status(status)) = answer else { return false };
+        self.reach.is_either() && StatusCode::from_u16(*status).is_ok_and(reach::is_old_status)
     }
 
     /// Whether a target of this configuration, whatever its endpoints, and with these values is this one.

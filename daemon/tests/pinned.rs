@@ -4,7 +4,10 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use e2e::scripted::{Script, ScriptedServer};
+use e2e::{
+    scripted::{Script, ScriptedServer},
+    two_endpoints::{Named, TwoEndpoints},
+};
 use moored::{
     config::secrets::Secrets,
     metrics::Metrics,
@@ -18,12 +21,17 @@ use moored::{
     },
     version::LATEST,
 };
-use mooring_crds::config::TargetConfig;
+use mooring_crds::config::{Protocol, TargetConfig};
 use mooring_runtime::Tasks;
 
 fn target(service: &ScriptedServer, endpoints: &[SocketAddr]) -> Arc<Target> {
+    target_at(service.url(), Protocol::StreamableHttp, endpoints)
+}
+
+fn target_at(url: String, protocol: Protocol, endpoints: &[SocketAddr]) -> Arc<Target> {
     let config = TargetConfig {
-        url: service.url(),
+        url,
+        protocol,
         alias: "a".to_owned(),
         uid: "a".to_owned(),
         endpoints: endpoints.iter().map(ToString::to_string).collect(),
@@ -82,4 +90,29 @@ async fn a_pod_that_is_gone_is_the_services_to_replace() {
     assert_eq!(wire.endpoint, None);
     assert!(unary::ask(&target, &wire, "ping", "{}").await.is_ok());
     assert_eq!(one.count("ping"), 2);
+}
+
+#[tokio::test]
+async fn a_server_of_the_old_transport_behind_a_service_is_reached_through_the_bridge() {
+    for protocol in [Protocol::Sse, Protocol::Auto] {
+        let server = TwoEndpoints::start(Named::Path).await.unwrap();
+        let address = server.url().parse::<http::Uri>().unwrap().authority().unwrap().as_str().parse();
+        let target = target_at(server.url(), protocol, &[address.unwrap()]);
+        let wire = begin(&target).await;
+        assert_eq!(wire.endpoint, None, "{protocol:?}");
+        let answer = unary::ask(&target, &wire, "tools/list", "{}").await;
+        assert!(answer.is_ok(), "{protocol:?}: {answer:?}");
+        assert_eq!(server.count("tools/list"), 1, "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_may_be_of_either_transport_and_is_of_the_new_one_is_pinned() {
+    let (one, two) =
+        (ScriptedServer::start(Script::default()).await, ScriptedServer::start(Script::default()).await);
+    let target = target_at(one.url(), Protocol::Auto, &[two.address()]);
+    let wire = begin(&target).await;
+    assert_eq!(wire.endpoint, Some(two.address()));
+    assert!(unary::ask(&target, &wire, "ping", "{}").await.is_ok());
+    assert_eq!((one.requests().len(), two.count("ping")), (0, 1));
 }

@@ -57,7 +57,7 @@ fn of(answers: &[Value], id: &Value) -> Value {
 
 fn assert_refused(answer: &Answer) {
     assert_eq!((answer.status, answer.error_code()), (StatusCode::BAD_REQUEST, Some(-32600)));
-    assert_eq!(answer.response()["id"], Value::Null, "{}", answer.text());
+    assert_eq!(answer.response().get("id"), Some(&Value::Null), "{}", answer.text());
 }
 
 #[tokio::test]

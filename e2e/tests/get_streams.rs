@@ -23,7 +23,7 @@ fn updated(n: u64) -> Value {
 /// A client's session whose GET stream is open, and which its target's own stream reaches: the target, its session.
 struct Listening {
     target: ScriptedServer,
-    _moored: Moored,
+    moored: Moored,
     session: Session,
     events: Events,
     primer: String,
@@ -43,7 +43,7 @@ async fn listening(version: &str) -> Result<Listening, Error> {
     target.until_streams(1).await?;
     let called = target.seen("tools/call").into_iter().next();
     let at_target = called.and_then(|seen| seen.session).ok_or("no session")?;
-    Ok(Listening { target, _moored: moored, session, events, primer, at_target })
+    Ok(Listening { target, moored, session, events, primer, at_target })
 }
 
 impl Listening {
@@ -86,7 +86,7 @@ async fn a_client_that_comes_back_to_its_get_stream_gets_what_it_missed_once() -
     listening.say(1);
     let first = next(&mut listening.events).await?;
     assert_eq!(first.message(), Some(updated(1)));
-    let Listening { target, session, events, primer, at_target, _moored } = listening;
+    let Listening { target, session, events, primer, at_target, moored: _moored } = listening;
     drop(events);
     for n in 2..4 {
         target.push_to(&at_target, &updated(n).to_string());
@@ -127,7 +127,7 @@ async fn a_newer_get_stream_takes_the_place_of_the_older_one_which_ends() -> Out
 #[tokio::test]
 async fn another_session_hears_nothing_of_it() -> Outcome {
     let mut listening = listening("2025-11-25").await?;
-    let other = listening._moored.client()?.initialize().await?;
+    let other = listening.moored.client()?.initialize().await?;
     other.call("a___echo", json!({})).await?;
     let mut heard = other.get().await?;
     next(&mut heard).await?;
@@ -146,7 +146,8 @@ async fn another_session_hears_nothing_of_it() -> Outcome {
 
 #[tokio::test]
 async fn of_more_than_is_kept_for_a_client_that_is_away_the_newest_are_there() -> Outcome {
-    let Listening { target, session, events, primer, at_target, _moored } = listening("2025-11-25").await?;
+    let Listening { target, session, events, primer, at_target, moored: _moored } =
+        listening("2025-11-25").await?;
     drop(events);
     let last = KEPT + 40;
     for n in 1..=last {

@@ -172,28 +172,30 @@ impl Asking<'_> {
         if listing.capabilities().is_some_and(|announced| !announced.has(kind.capability())) {
             return None;
         }
-        let revision = match lists.get(listing.uid(), kind) {
-            Ok(items) => return Some(items),
-            Err(revision) => revision,
-        };
         let reading = async {
-            let open = self.sessions.target_session(self.session, target, self.of).await.ok()?;
-            let id = format!("\"mooring-list-{}\"", NEXT_READ.fetch_add(1, Ordering::Relaxed));
-            match lists::read(target, &open.wire.by(self.of), kind, &id).await {
-                Ok(items) => Some(items),
-                Err(Unread::Lost) => {
-                    self.sessions.target_session_lost(self.session, &open).await;
-                    None
-                }
-                Err(Unread::Failed(failure)) => {
-                    tracing::debug!(target = target.alias(), list = kind.method(), %failure, "not listed for a session");
-                    None
+            // Once more where the target forgot the session: its policy may be that a new one begins.
+            for _ in 0..2 {
+                let revision = match lists.get(listing.uid(), kind) {
+                    Ok(items) => return Some(items),
+                    Err(revision) => revision,
+                };
+                let open = self.sessions.target_session(self.session, target, self.of).await.ok()?;
+                let id = format!("\"mooring-list-{}\"", NEXT_READ.fetch_add(1, Ordering::Relaxed));
+                match lists::read(target, &open.wire.by(self.of), kind, &id).await {
+                    Ok(items) => {
+                        lists.keep(listing.uid(), kind, revision, &items);
+                        return Some(items);
+                    }
+                    Err(Unread::Lost) => self.sessions.target_session_forgotten(self.session, &open).await,
+                    Err(Unread::Failed(failure)) => {
+                        tracing::debug!(target = target.alias(), list = kind.method(), %failure, "not listed for a session");
+                        return None;
+                    }
                 }
             }
+            None
         };
-        let items = timeout(target.connect_bound(), reading).await.ok().flatten()?;
-        lists.keep(listing.uid(), kind, revision, &items);
-        Some(items)
+        timeout(target.connect_bound(), reading).await.ok().flatten()
     }
 }
 

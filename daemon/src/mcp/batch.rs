@@ -53,7 +53,10 @@ pub(super) async fn batch(
         match message {
             Ok(message) => one(context, &session, message).await,
             // The others are answered all the same (JSON-RPC 2.0 §6).
-            Err(fault) => Some(reply::error(None, fault.code(), &fault.message(), None)),
+            Err(fault) => Some((
+                reply::error(None, fault.code(), &fault.message(), None),
+                context.gateway.shared.budget.share(),
+            )),
         }
     }));
     let answers = answers.await;

@@ -49,7 +49,8 @@ async fn of_target(context: &Context<'_>, open: &TargetSession) -> Vec<String> {
     for _ in 0..MOST_PAGES {
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
         let id = context.gateway.sessions.own_id();
-        let asked = unary::ask_as(&open.target, &open.wire, &id, "tasks/list", &params).await;
+        let wire = open.newest_wire();
+        let asked = unary::ask_as(&open.target, &wire, &id, "tasks/list", &params).await;
         let page = asked.ok().and_then(|reply| serde_json::from_str::<Page>(reply.result.get()).ok());
         let Some(page) = page else { return tasks };
         tasks.extend(page.tasks.iter().filter_map(|task| exposed(task, open.target.alias())));

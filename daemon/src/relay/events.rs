@@ -335,11 +335,11 @@ impl Events {
 }
 
 /// What a call failed for whose stream had begun: whatever became of its session since, it ran.
-fn begun(fault: Fault) -> Fault {
-    match fault {
-        Fault::TargetSessionLost { target, ran: _ } => Fault::TargetSessionLost { target, ran: true },
-        other => other,
+fn begun(mut fault: Fault) -> Fault {
+    if let Fault::TargetSessionLost { target: _, ran } = &mut fault {
+        *ran = true;
     }
+    fault
 }
 
 /// Returns once something is delivered to the session's calls; never, where that cannot be.

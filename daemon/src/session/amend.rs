@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use mooring_crds::config::OnSessionLoss;
+
 use super::{Session, record::Record, table::Sessions, targets::TargetSession};
 use crate::{
     fault::Fault,
@@ -71,8 +73,16 @@ impl Sessions {
         }
     }
 
+    /// Notes that the target forgot `gone`. What that means to the session is the target's policy.
+    pub async fn target_session_forgotten(&self, session: &Session, gone: &TargetSession) {
+        match gone.target.config.on_session_loss {
+            OnSessionLoss::Fail => self.target_session_lost(session, gone).await,
+            OnSessionLoss::Reinitialize => self.target_session_gone(session, gone).await,
+        }
+    }
+
     /// Notes that the target forgot `gone`: calls to it in this session are refused from now on.
-    pub async fn target_session_lost(&self, session: &Session, gone: &TargetSession) {
+    async fn target_session_lost(&self, session: &Session, gone: &TargetSession) {
         let (uid, binding) = (&gone.target.config.uid, gone.binding());
         match self.amend(session, "lost target session", |record| record.without(uid, &binding)).await {
             Amended::Done => gone.target.metrics.lost(),
@@ -85,7 +95,7 @@ impl Sessions {
     }
 
     /// Notes that the target forgot `gone`, and that the next use of the target begins a new one.
-    pub async fn target_session_gone(&self, session: &Session, gone: &TargetSession) {
+    async fn target_session_gone(&self, session: &Session, gone: &TargetSession) {
         let (uid, binding) = (&gone.target.config.uid, gone.binding());
         match self.amend(session, "renewed target session", |record| record.untied(uid, &binding)).await {
             Amended::Done => gone.target.metrics.lost(),

@@ -102,11 +102,11 @@ impl Sessions {
     /// target that asks more than a few things at once waits for its answers itself.
     async fn attend(&self, of: &Arc<TargetSession>, id: &Bytes, method: &str) {
         let Some(permit) = of.target.answers() else {
-            return answer_request(&of.target, &of.wire, id, method).await;
+            return answer_request(&of.target, &of.newest_wire(), id, method).await;
         };
         let (of, id, method) = (Arc::clone(of), id.clone(), method.to_owned());
         self.tasks.spawn(async move {
-            answer_request(&of.target, &of.wire, &id, &method).await;
+            answer_request(&of.target, &of.newest_wire(), &id, &method).await;
             drop(permit);
         });
     }

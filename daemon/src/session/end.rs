@@ -227,7 +227,7 @@ impl Sessions {
         self.tasks.spawn(async move {
             join_all(targets.iter().map(|open| async {
                 give_up(open, &running).await;
-                open.target.delete(&open.wire).await;
+                open.target.delete(&open.newest_wire()).await;
             }))
             .await;
         });

@@ -45,7 +45,7 @@ impl Sessions {
         self.tasks.spawn(async move {
             tokio::select! {
                 () = session.ended.cancelled() => {}
-                () = open.gone.cancelled() => {}
+                () = open.unheard.cancelled() => {}
                 () = sessions.tasks.drain.cancelled() => {}
                 () = sessions.hear(&session, &open) => {}
             }
@@ -72,7 +72,8 @@ impl Sessions {
         open: &Arc<TargetSession>,
         last: &mut Option<Bytes>,
     ) -> Heard {
-        let opening = stream::open(&open.target, &open.wire, last.as_ref());
+        let wire = open.newest_wire();
+        let opening = stream::open(&open.target, &wire, last.as_ref());
         let opened = timeout(open.target.connect_bound(), opening).await;
         open.listened.cancel();
         let mut stream = match opened {

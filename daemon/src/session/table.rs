@@ -153,11 +153,15 @@ impl Sessions {
 
     /// Takes the targets and limits of a new configuration, and ends the sessions that it revokes.
     pub fn configure(self: &Arc<Self>, snapshot: &Snapshot, revoked: Revoked) {
-        self.targets.store(Arc::new(snapshot.targets.clone()));
+        let older = self.targets.swap(Arc::new(snapshot.targets.clone()));
         self.limits.store(Arc::new(snapshot.config.limits.clone()));
         // Before the sweep: a session that is entered meanwhile is judged by whoever enters it.
         self.revoked.store(Arc::new(revoked));
         self.end_revoked();
+        let stays = |old: &Arc<Target>| snapshot.targets.iter().any(|new| Arc::ptr_eq(old, new));
+        if !older.iter().all(stays) {
+            self.all().iter().for_each(|session| self.follow_targets(session));
+        }
     }
 
     /// The time, as sessions count it.

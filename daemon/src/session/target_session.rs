@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::HeaderValue;
 use tokio::time::timeout;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::record::Binding;
 use crate::{
     fault::Fault,
-    target::{Target, Wire, body::Outgoing, unary},
+    target::{OnBehalf, Target, Wire, body::Outgoing, unary},
     version::LATEST,
 };
 
@@ -28,10 +29,14 @@ const NOTICE: Duration = Duration::from_secs(5);
 pub struct TargetSession {
     /// The target.
     pub target: Arc<Target>,
-    /// Its session, as it stands in headers.
+    /// Its session, as it stands in headers, on behalf of the request that began it.
     pub wire: Wire,
+    /// On whose behalf it was last used: a caller's token lives shorter than the session.
+    newest: ArcSwap<OnBehalf>,
     /// Fires when it is of no more use: lost, replaced, or parted from.
     pub gone: CancellationToken,
+    /// Fires when what it says outside of calls is heard no more: it is gone, or another one listens in its place.
+    pub(super) unheard: CancellationToken,
     /// Whether what it says outside of calls is listened to.
     pub(super) listening: AtomicBool,
     /// Fires when the target has answered whether it can be.
@@ -42,19 +47,39 @@ pub struct TargetSession {
 impl TargetSession {
     /// One that was just begun, or that a record tells of.
     pub fn new(target: &Arc<Target>, wire: Wire) -> Self {
+        let gone = CancellationToken::new();
         Self {
             target: Arc::clone(target),
+            newest: ArcSwap::new(Arc::clone(&wire.of)),
             wire,
-            gone: CancellationToken::new(),
+            unheard: gone.child_token(),
+            gone,
             listening: AtomicBool::new(false),
             listened: CancellationToken::new(),
             levels: AtomicU64::new(0),
         }
     }
 
+    /// Notes that a request uses it on behalf of `of`.
+    pub fn used_by(&self, of: &Arc<OnBehalf>) {
+        self.newest.store(Arc::clone(of));
+    }
+
+    /// Its session, for what belongs to no request: on behalf of whoever used it last.
+    pub fn newest_wire(&self) -> Wire {
+        self.wire.by(&self.newest.load())
+    }
+
+    /// The same session at `target`, its target as it is configured now. One made at another URL is lost.
+    pub(super) fn moved(&self, binding: &Binding, target: &Arc<Target>) -> Result<Self, Fault> {
+        let next = Self::bound(binding, target)?;
+        next.newest.store(self.newest.load_full());
+        Ok(next)
+    }
+
     /// Sends a notification. Best effort: nobody waits for it, and the target may have gone.
     pub async fn notify(&self, message: Bytes) {
-        match timeout(NOTICE, self.target.post(&self.wire, Outgoing::from(message))).await {
+        match timeout(NOTICE, self.target.post(&self.newest_wire(), Outgoing::from(message))).await {
             Ok(Ok(_)) => {}
             Ok(Err(failure)) => {
                 tracing::debug!(target = self.target.alias(), %failure, "notification not taken");
@@ -67,7 +92,8 @@ impl TargetSession {
     pub async fn set_log_level(&self, level: &str) {
         let params = serde_json::json!({ "level": level }).to_string();
         let id = format!("\"mooring-level-{}\"", self.levels.fetch_add(1, Ordering::Relaxed));
-        let asked = unary::ask_as(&self.target, &self.wire, &id, "logging/setLevel", &params);
+        let wire = self.newest_wire();
+        let asked = unary::ask_as(&self.target, &wire, &id, "logging/setLevel", &params);
         match timeout(NOTICE, asked).await {
             Ok(Ok(_)) => {}
             Ok(Err(none)) => {

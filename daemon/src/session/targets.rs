@@ -47,6 +47,28 @@ impl Sessions {
         target: &Arc<Target>,
         of: &Arc<OnBehalf>,
     ) -> Outcome {
+        // The configuration may have changed since the request looked at it.
+        let same = |current: &&Arc<Target>| current.config.uid == target.config.uid;
+        let current = self.targets.load().iter().find(same).map(Arc::clone);
+        let outcome = self.find_or_begin(session, current.as_ref().unwrap_or(target), of).await;
+        if let Ok(open) = &outcome {
+            open.used_by(of);
+            // It may change at any time, and looks for what is open behind its entry.
+            if self.targets.load().iter().any(|current| Arc::ptr_eq(current, &open.target)) {
+                self.listen(session, open);
+            } else {
+                self.follow_targets(session);
+            }
+        }
+        outcome
+    }
+
+    async fn find_or_begin(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        target: &Arc<Target>,
+        of: &Arc<OnBehalf>,
+    ) -> Outcome {
         let mut opening = match session.look_up(target) {
             Found::Outcome(outcome) => return outcome,
             Found::Opening(opening) => opening,
@@ -63,7 +85,7 @@ impl Sessions {
                         None => outcome,
                         Some(reason) => {
                             if let Some(open) = session.take_target(&target) {
-                                target.delete_later(open.wire.clone(), &sessions.tasks);
+                                target.delete_later(open.newest_wire(), &sessions.tasks);
                             }
                             Err(Fault::SessionEnded(reason))
                         }
@@ -160,7 +182,9 @@ impl Session {
         match ties.record.targets.get(&uid).map(|binding| TargetSession::bound(binding, target)) {
             Some(Ok(session)) => {
                 let session = Arc::new(session);
-                ties.slots.insert(uid, Slot::Open(Arc::clone(&session)));
+                if let Some(Slot::Open(older)) = ties.slots.insert(uid, Slot::Open(Arc::clone(&session))) {
+                    older.unheard.cancel();
+                }
                 Found::Outcome(Ok(session))
             }
             Some(Err(lost)) => Found::Outcome(Err(lost)),
@@ -197,6 +221,8 @@ impl Session {
         if same {
             ties.slots.remove(uid);
         }
+        drop(ties);
+        self.lists.forget_target(uid);
         gone.gone.cancel();
     }
 

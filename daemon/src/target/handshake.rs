@@ -84,9 +84,13 @@ async fn initialize(
     );
     let mut first = Wire::first(of);
     first.endpoint = target.pick_endpoint();
-    let answer = unary::ask(target, &first, "initialize", &params)
-        .await
-        .map_err(super::exchange::NoAnswer::failure)?;
+    let mut answer = unary::ask(target, &first, "initialize", &params).await;
+    if first.endpoint.is_some() && answer.as_ref().is_err_and(|none| target.may_be_old(none)) {
+        // The bridge, if it takes one, has no address: from here on the Service decides.
+        first.endpoint = None;
+        answer = unary::ask(target, &first, "initialize", &params).await;
+    }
+    let answer = answer.map_err(super::exchange::NoAnswer::failure)?;
     let id = answer.headers.get(SESSION_ID).and_then(own_header);
     // Where it took no connection, another one behind the Service has answered.
     let endpoint = first.endpoint.filter(|address| target.has_endpoint(*address));

@@ -83,6 +83,16 @@ impl Reach {
         }
     }
 
+    /// Whether nothing goes past a bridge.
+    pub(super) fn is_bridge(&self) -> bool {
+        matches!(self, Self::Bridge(_))
+    }
+
+    /// Whether the server decides which of the two.
+    pub(super) fn is_either(&self) -> bool {
+        matches!(self, Self::Either { .. })
+    }
+
     /// Sends a request.
     pub(super) async fn request(
         &self,
@@ -135,10 +145,12 @@ async fn begin(
 fn may_be_old(answer: &Response<Incoming>) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let is_json = kind.to_ascii_lowercase().starts_with(b"application/json");
-    matches!(
-        answer.status(),
-        StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
-    ) && !is_json
+    is_old_status(answer.status()) && !is_json
+}
+
+/// Whether a POST to a server of the old transport is refused so.
+pub(super) fn is_old_status(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
 }
 
 /// What a bridge sends by: the target's own pool, with its rules on addresses.

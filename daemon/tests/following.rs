@@ -1,0 +1,165 @@
+//! Target sessions follow their targets: through a new configuration, a caller's newer token, and a loss.
+//! Not a black box, since `moored serve` reads its manifests once.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+#[path = "support/gateway.rs"]
+mod support;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use e2e::{
+    scripted::{Script, ScriptedServer},
+    token_endpoint::TokenEndpoint,
+};
+use moored::{
+    capabilities::ClientCapabilities,
+    catalog::{kind::Kind, merge::Marks, per_session::Asking},
+    config::secrets::Secrets,
+    gateway::{Gateway, Shared},
+    metrics::Metrics,
+    receive::Budget,
+    session::{Session, record::Principal, table::Opening, targets::TargetSession},
+    target::{OnBehalf, address::Rules, connect::Connector},
+    version::LATEST,
+};
+use mooring_crds::config::{
+    CredentialsConfig, GatewayConfig, Listing, OnSessionLoss, TargetConfig, TimeoutsConfig, TokenClient,
+};
+use mooring_runtime::{Clock, Tasks};
+
+const LOG: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"still here"}}"#;
+
+fn target(server: &ScriptedServer) -> TargetConfig {
+    TargetConfig {
+        alias: "a".to_owned(),
+        name: "a".to_owned(),
+        uid: "uid-a".to_owned(),
+        url: server.url(),
+        timeouts: TimeoutsConfig { connect_seconds: 5, ..TimeoutsConfig::default() },
+        ..TargetConfig::default()
+    }
+}
+
+fn config(targets: Vec<TargetConfig>) -> GatewayConfig {
+    GatewayConfig { targets, ..support::config() }
+}
+
+async fn gateway(target: TargetConfig, secrets: Secrets) -> (Arc<Gateway>, Arc<Session>) {
+    let shared = Shared {
+        tasks: Tasks::default(),
+        clock: Clock::system(),
+        metrics: Metrics::new().unwrap(),
+        connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
+        budget: Budget::new(1 << 20),
+        strangers: Budget::new(1 << 20),
+        identity: moored::session::table::Identity::new().unwrap(),
+        store_bytes: 1 << 20,
+        cluster: None,
+    };
+    let gateway = Gateway::start(config(vec![target]), secrets, shared);
+    let principal = Principal::Oidc { issuer: "https://id.example".into(), subject: "alice".into() };
+    let opening = Opening {
+        principal: principal.clone(),
+        version: LATEST,
+        client_info: r#"{"name":"test","version":"0"}"#.into(),
+        capabilities: ClientCapabilities::default(),
+        timeout: std::time::Duration::from_secs(3600),
+        idle: None,
+        most: None,
+        seen: Marks::default(),
+    };
+    let id = gateway.sessions.create(opening).await.unwrap().to_string();
+    let session = gateway.sessions.find(Some(&id), &principal).await.unwrap();
+    (gateway, session)
+}
+
+async fn using(gateway: &Gateway, session: &Arc<Session>, token: &str) -> Arc<TargetSession> {
+    let of = Arc::new(OnBehalf { token: Some(token.into()), ..OnBehalf::default() });
+    let target = gateway.snapshot().targets.first().map(Arc::clone).unwrap();
+    gateway.sessions.target_session(session, &target, &of).await.unwrap()
+}
+
+fn id_of(open: &TargetSession) -> String {
+    open.wire.id.as_ref().unwrap().to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_target_that_is_removed_is_parted_from_and_heard_no_more() {
+    let server = ScriptedServer::start(Script::echoing(["echo"])).await;
+    let (gateway, session) = gateway(target(&server), Secrets::default()).await;
+    let _stream = session.channel().take_stream(&session.ended);
+    let open = using(&gateway, &session, "t").await;
+    let id = id_of(&open);
+    server.until("its stream", |server| server.push_to(&id, LOG) == 1).await.unwrap();
+    let mut said = session.channel().outbox.follow();
+    said.wait_for(|newest| *newest > 0).await.unwrap();
+    gateway.configure(config(Vec::new()));
+    assert!(open.gone.is_cancelled());
+    server.until("its DELETE", |server| !server.open_sessions().contains(&id)).await.unwrap();
+    server.until("its stream's end", |server| server.push_to(&id, LOG) == 0).await.unwrap();
+    assert!(session.open_targets().is_empty());
+}
+
+#[tokio::test]
+async fn a_target_that_is_configured_anew_keeps_its_session_and_is_heard_by_what_it_is_now() {
+    let server = ScriptedServer::start(Script::echoing(["echo"])).await;
+    let (gateway, session) = gateway(target(&server), Secrets::default()).await;
+    let _stream = session.channel().take_stream(&session.ended);
+    let open = using(&gateway, &session, "t").await;
+    let id = id_of(&open);
+    server.until("its stream", |server| server.push_to(&id, LOG) == 1).await.unwrap();
+    let timeouts = TimeoutsConfig { connect_seconds: 4, ..TimeoutsConfig::default() };
+    gateway.configure(config(vec![TargetConfig { timeouts, ..target(&server) }]));
+    let now = session.open_targets();
+    assert!(Arc::ptr_eq(&now[0].target, &gateway.snapshot().targets[0]));
+    assert!(!open.gone.is_cancelled() && id_of(&now[0]) == id);
+    let gets = |server: &ScriptedServer| {
+        server
+            .requests()
+            .iter()
+            .filter(|seen| seen.verb == "GET" && seen.session.as_ref() == Some(&id))
+            .count()
+    };
+    server.until("its stream again", |server| gets(server) == 2).await.unwrap();
+    assert!(server.open_sessions().contains(&id));
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_request_is_sent_on_behalf_of_the_newest_one() {
+    let (server, endpoint) =
+        (ScriptedServer::start(Script::echoing(["echo"])).await, TokenEndpoint::start().await.unwrap());
+    let client = TokenClient {
+        token_url: endpoint.url(),
+        client_id: "id".to_owned(),
+        client_secret: "secret".to_owned(),
+        ..TokenClient::default()
+    };
+    let values = [("id", "me"), ("secret", "s")].map(|(key, value)| (key.to_owned(), value.into()));
+    let exchange = Some(CredentialsConfig::TokenExchange(client));
+    let config = TargetConfig { credentials: exchange, ..target(&server) };
+    let (gateway, session) = gateway(config, Secrets::new(BTreeMap::from(values))).await;
+    using(&gateway, &session, "older").await;
+    let open = using(&gateway, &session, "newer").await;
+    let notice = br#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    open.notify(notice.as_slice().into()).await;
+    let seen = server.seen("notifications/roots/list_changed");
+    assert_eq!(seen[0].header("authorization"), Some("Bearer token-2"));
+    assert!(endpoint.asked()[1].form.contains("subject_token=newer"), "{:?}", endpoint.asked());
+}
+
+#[tokio::test]
+async fn a_list_of_a_session_that_the_target_forgot_is_read_in_a_new_one_where_its_policy_says_so() {
+    for (policy, tools) in [(OnSessionLoss::Reinitialize, 1), (OnSessionLoss::Fail, 0)] {
+        let server = ScriptedServer::start(Script::echoing(["echo"])).await;
+        let config =
+            TargetConfig { listing: Listing::PerSession, on_session_loss: policy, ..target(&server) };
+        let (gateway, session) = gateway(config, Secrets::default()).await;
+        let (view, of) = (gateway.view_of(&session), Arc::default());
+        let asking = Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &of };
+        assert_eq!(asking.list(Kind::Tools).await.1.iter().count(), 1, "{policy:?}");
+        server.forget_sessions();
+        session.lists.forget("uid-a", Kind::Tools);
+        assert_eq!(asking.list(Kind::Tools).await.1.iter().count(), tools, "{policy:?}");
+    }
+}
