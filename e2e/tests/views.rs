@@ -187,3 +187,19 @@ async fn a_target_that_does_not_list_for_a_session_in_time_is_left_out_and_asked
     assert_eq!(session.tools().await?, ["own___late", "z___echo"]);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_target_that_a_caller_does_not_see_begins_no_session_for_it() -> Outcome {
+    let hidden = ScriptedServer::start(Script::echoing(["hidden"])).await;
+    let other = ScriptedServer::start(Script::echoing(["echo"])).await;
+    let targets = per_session(&hidden.url()) + &manifest::target("z", "tools", &other.url());
+    let ruled = manifest::gateway("tools").replace("spec: {", "spec: {access: [{targets: [z]}], ");
+    let moored = Moored::serve(ruled + &targets).await?;
+    hidden.until_seen("tools/list", 1).await?;
+    let session = moored.client()?.initialize().await?;
+    assert_eq!(session.tools().await?, ["z___echo"]);
+    assert_eq!(session.call("z___echo", json!({})).await?.tool_text().as_deref(), Some("echo: {}"));
+    assert_eq!(session.call("own___hidden", json!({})).await?.error_code(), Some(-32602));
+    assert_eq!(hidden.count("initialize"), 1, "the catalogue's alone");
+    Ok(())
+}

@@ -26,6 +26,7 @@ use super::{
     view::View,
 };
 use crate::{
+    access::Access,
     session::{Session, table::Sessions},
     target::{OnBehalf, Target},
 };
@@ -108,6 +109,8 @@ pub struct Asking<'a> {
     pub view: &'a View,
     /// On whose behalf.
     pub of: &'a Arc<OnBehalf>,
+    /// What the caller sees: a target that it does not see begins no session for it, nor gets a token of it.
+    pub access: &'a Access<'a>,
 }
 
 impl Asking<'_> {
@@ -169,6 +172,9 @@ impl Asking<'_> {
     /// What the session's own target session lists.
     async fn own(&self, listing: &Listing, kind: Kind) -> Option<Arc<[Item]>> {
         let (target, lists) = (listing.target(), &self.session.lists);
+        if !self.access.sees_target(target.alias()) {
+            return None;
+        }
         if listing.capabilities().is_some_and(|announced| !announced.has(kind.capability())) {
             return None;
         }

@@ -162,7 +162,9 @@ impl Finder<'_> {
     async fn listed(&self, kind: kind::Kind, exposed: &str) -> Option<(Arc<Target>, String)> {
         let Self { context, session, of } = self;
         let view: Arc<View> = context.gateway.view_of(session);
-        let asking = Asking { sessions: &context.gateway.sessions, session, view: &view, of };
+        let access = context.access().ok()?;
+        let asking =
+            Asking { sessions: &context.gateway.sessions, session, view: &view, of, access: &access };
         asking.find(kind, exposed).await.filter(|(target, _)| self.sees(target))
     }
 

@@ -31,9 +31,10 @@ pub(super) async fn list(
     };
     let view = context.gateway.view_of(session);
     let of = Arc::new(context.on_behalf()?);
-    let asking = Asking { sessions: &context.gateway.sessions, session, view: &view, of: &of };
-    let (catalogue, list) = asking.list(kind).await;
     let access = context.access()?;
+    let asking =
+        Asking { sessions: &context.gateway.sessions, session, view: &view, of: &of, access: &access };
+    let (catalogue, list) = asking.list(kind).await;
     let visible = (!access.is_unlimited()).then(|| sees(access));
     let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
     let page = list.page(cursor.as_deref(), filter).ok_or_else(bad)?;
