@@ -11,12 +11,12 @@ use crate::manifests::working_gateway;
 async fn an_object_that_cannot_be_served_says_what_to_write_and_stops_nothing() -> Outcome {
     in_namespace("what_to_write", async |namespace| {
         let unserved = "---\napiVersion: mooring.dev/v1alpha1\nkind: MCPGateway\nmetadata: {name: later}\n\
-                        spec: {auth: {anonymous: {}}, session: {idleTimeoutSeconds: 60}}\n";
+                        spec: {auth: {anonymous: {}}, store: {type: ConfigMap}}\n";
         namespace.apply(unserved).await?;
         let accepted = namespace.until_condition("mcpgateway/later", "Accepted", "False").await?;
         assert_eq!(accepted["reason"], "NotImplemented", "{accepted}");
         let message = accepted["message"].as_str().unwrap_or_default();
-        assert!(message.contains("session.idleTimeoutSeconds"), "{message}");
+        assert!(message.contains("spec.store.type: ConfigMap"), "{message}");
 
         let stray = manifest::target("stray", "nowhere", "http://stray.default.svc/mcp");
         namespace.apply(&stray).await?;
