@@ -12,6 +12,8 @@ use e2e::{
     token_endpoint::TokenEndpoint,
 };
 use moored::{
+    access::Access,
+    auth::Caller,
     capabilities::ClientCapabilities,
     catalog::{kind::Kind, merge::Marks, per_session::Asking},
     config::secrets::Secrets,
@@ -156,7 +158,9 @@ async fn a_list_of_a_session_that_the_target_forgot_is_read_in_a_new_one_where_i
             TargetConfig { listing: Listing::PerSession, on_session_loss: policy, ..target(&server) };
         let (gateway, session) = gateway(config, Secrets::default()).await;
         let (view, of) = (gateway.view_of(&session), Arc::default());
-        let asking = Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &of };
+        let access = Access::of(&[], &Caller::anonymous());
+        let asking =
+            Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &of, access: &access };
         assert_eq!(asking.list(Kind::Tools).await.1.iter().count(), 1, "{policy:?}");
         server.forget_sessions();
         session.lists.forget("uid-a", Kind::Tools);
