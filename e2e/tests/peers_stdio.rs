@@ -26,6 +26,8 @@ impl Stage {
     async fn set() -> Result<Self, Box<dyn std::error::Error>> {
         let (everything, servers) = (EverythingServer::start().await?, StdioServers::install().await?);
         let manifests = manifest::gateway_with([("everything", everything.url())]) + &servers.manifests();
+        // A server in Python needs more than five seconds to start where the machine is busy.
+        let manifests = manifests.replace("server: {", "timeouts: {connectSeconds: 60}, server: {");
         let moored = Moored::serve(manifests).await?;
         let stage = Self { moored, servers, _everything: everything };
         let session = stage.moored.client()?.initialize().await?;
