@@ -1,6 +1,9 @@
 //! What a gateway and its targets compile to.
 #![expect(clippy::unwrap_used, reason = "a test panics")]
 
+#[path = "support/manifests.rs"]
+mod manifests;
+
 use mooring_crds::condition::reason;
 use mooring_crds::config::{
     AccessRule, AuthConfig, ClaimValues, CommandConfig, Denied, DrainConfig, GatewayConfig, Isolation,
@@ -8,29 +11,8 @@ use mooring_crds::config::{
     ToolFilter,
 };
 use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_gateway, compile};
-use serde::de::DeserializeOwned;
 
-fn read<K: DeserializeOwned>(yaml: &str) -> K {
-    serde_saphyr::from_str(yaml).unwrap()
-}
-
-fn gateway(spec: &str) -> MCPGateway {
-    read(&format!(
-        "{{apiVersion: mooring.dev/v1alpha1, kind: MCPGateway, \
-         metadata: {{name: tools, namespace: ai, uid: g-1}}, spec: {spec}}}"
-    ))
-}
-
-/// `created` is a minute of one hour, so that a lower one is older.
-fn target(namespace: &str, name: &str, created: u32, spec: &str) -> MCPTarget {
-    read(&format!(
-        "{{apiVersion: mooring.dev/v1alpha1, kind: MCPTarget, metadata: {{name: {name}, namespace: {namespace}, \
-         uid: uid-{namespace}-{name}, creationTimestamp: '2026-01-01T00:{created:02}:00Z'}}, spec: {spec}}}"
-    ))
-}
-
-const ANONYMOUS: &str = "{auth: {anonymous: {}}}";
-const SERVICE: &str = "server: {type: Service, service: {name: weather, port: 8000}}";
+use crate::manifests::{ANONYMOUS, SERVICE, gateway, target};
 
 fn attached(gateway: &MCPGateway, targets: &[MCPTarget]) -> Vec<(String, Result<String, &'static str>)> {
     let compiled = compile(gateway, targets, &Platform::default()).unwrap();
@@ -44,13 +26,15 @@ fn attached(gateway: &MCPGateway, targets: &[MCPTarget]) -> Vec<(String, Result<
 
 #[test]
 fn the_shortest_useful_manifest_compiles() {
-    let gateway: MCPGateway = read(
+    let gateway: MCPGateway = serde_saphyr::from_str(
         "{apiVersion: mooring.dev/v1alpha1, kind: MCPGateway, metadata: {name: tools}, spec: {auth: {anonymous: {}}}}",
-    );
-    let target: MCPTarget = read(
+    )
+    .unwrap();
+    let target: MCPTarget = serde_saphyr::from_str(
         "apiVersion: mooring.dev/v1alpha1\nkind: MCPTarget\nmetadata: {name: weather}\nspec:\n  \
          gatewayRefs: [{name: tools}]\n  server: {type: Service, service: {name: weather, port: 8000}}\n",
-    );
+    )
+    .unwrap();
     let compiled = compile(&gateway, &[target], &Platform::default()).unwrap();
     let expected = GatewayConfig {
         name: "tools".to_owned(),

@@ -1,33 +1,15 @@
 //! What of a target's manifest leads to values of Secrets, and which credentials are refused.
 #![expect(clippy::unwrap_used, reason = "a test panics")]
 
+#[path = "support/manifests.rs"]
+mod manifests;
+
 use mooring_crds::condition::reason;
 use mooring_crds::config::CredentialsConfig;
 use mooring_crds::secrets::SourceKind;
-use mooring_crds::{MCPGateway, MCPTarget, Platform, accept_target, compile};
-use serde::de::DeserializeOwned;
+use mooring_crds::{Platform, accept_target, compile};
 
-fn read<K: DeserializeOwned>(yaml: &str) -> K {
-    serde_saphyr::from_str(yaml).unwrap()
-}
-
-fn gateway(spec: &str) -> MCPGateway {
-    read(&format!(
-        "{{apiVersion: mooring.dev/v1alpha1, kind: MCPGateway, \
-         metadata: {{name: tools, namespace: ai, uid: g-1}}, spec: {spec}}}"
-    ))
-}
-
-/// `created` is a minute of one hour, so that a lower one is older.
-fn target(namespace: &str, name: &str, created: u32, spec: &str) -> MCPTarget {
-    read(&format!(
-        "{{apiVersion: mooring.dev/v1alpha1, kind: MCPTarget, metadata: {{name: {name}, namespace: {namespace}, \
-         uid: uid-{namespace}-{name}, creationTimestamp: '2026-01-01T00:{created:02}:00Z'}}, spec: {spec}}}"
-    ))
-}
-
-const ANONYMOUS: &str = "{auth: {anonymous: {}}}";
-const SERVICE: &str = "server: {type: Service, service: {name: weather, port: 8000}}";
+use crate::manifests::{ANONYMOUS, SERVICE, gateway, target};
 
 /// The targets of the gateway `tools`, and where their values come from.
 fn secretive(spec: &str) -> mooring_crds::Compiled {

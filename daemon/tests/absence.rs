@@ -22,14 +22,10 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
 use kube::Client;
 use moored::{
     config::cluster::{self, Names},
-    gateway::{Gateway, Shared},
-    metrics::Metrics,
-    receive::Budget,
+    gateway::Gateway,
     session::{record::Principal, table::Opening},
-    target::{address::Rules, connect::Connector},
     version::LATEST,
 };
-use mooring_runtime::{Clock, Tasks};
 use tokio::{sync::watch, time::timeout};
 use tower_service::Service;
 
@@ -72,18 +68,7 @@ impl Service<Request<kube::client::Body>> for ApiServer {
 }
 
 fn gateway() -> Arc<Gateway> {
-    let shared = Shared {
-        tasks: Tasks::default(),
-        clock: Clock::system(),
-        metrics: Metrics::new().unwrap(),
-        connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
-        budget: Budget::new(1 << 20),
-        strangers: Budget::new(1 << 20),
-        identity: moored::session::table::Identity::new().unwrap(),
-        store_bytes: 1 << 20,
-        cluster: None,
-    };
-    Gateway::start(support::config(), moored::config::secrets::Secrets::default(), shared)
+    Gateway::start(support::config(), moored::config::secrets::Secrets::default(), support::shared())
 }
 
 /// Lets paused time pass.

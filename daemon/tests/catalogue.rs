@@ -10,16 +10,12 @@ use e2e::scripted::{Get, Interference, Script, ScriptedServer};
 use moored::{
     capabilities::ClientCapabilities,
     catalog::{kind::Kind, merge::Merged, report::report, view::View},
-    gateway::{Gateway, Shared},
-    metrics::Metrics,
-    receive::Budget,
-    target::{address::Rules, connect::Connector},
+    gateway::Gateway,
     version::LATEST,
 };
 use mooring_crds::config::{
     CredentialsConfig, GatewayConfig, TargetConfig, TargetState, TimeoutsConfig, TokenClient,
 };
-use mooring_runtime::{Clock, Tasks};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -35,21 +31,10 @@ fn target(url: String) -> TargetConfig {
 }
 
 fn gateway(target: TargetConfig) -> Arc<Gateway> {
-    let shared = Shared {
-        tasks: Tasks::default(),
-        clock: Clock::system(),
-        metrics: Metrics::new().unwrap(),
-        connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
-        budget: Budget::new(1 << 20),
-        strangers: Budget::new(1 << 20),
-        identity: moored::session::table::Identity::new().unwrap(),
-        store_bytes: 1 << 20,
-        cluster: None,
-    };
     Gateway::start(
         GatewayConfig { targets: vec![target], ..support::config() },
         moored::config::secrets::Secrets::default(),
-        shared,
+        support::shared(),
     )
 }
 

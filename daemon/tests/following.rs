@@ -17,17 +17,14 @@ use moored::{
     capabilities::ClientCapabilities,
     catalog::{kind::Kind, merge::Marks, per_session::Asking},
     config::secrets::Secrets,
-    gateway::{Gateway, Shared},
-    metrics::Metrics,
-    receive::Budget,
+    gateway::Gateway,
     session::{Session, record::Principal, table::Opening, targets::TargetSession},
-    target::{OnBehalf, address::Rules, connect::Connector},
+    target::OnBehalf,
     version::LATEST,
 };
 use mooring_crds::config::{
     CredentialsConfig, GatewayConfig, Listing, OnSessionLoss, TargetConfig, TimeoutsConfig, TokenClient,
 };
-use mooring_runtime::{Clock, Tasks};
 
 const LOG: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"still here"}}"#;
@@ -48,18 +45,7 @@ fn config(targets: Vec<TargetConfig>) -> GatewayConfig {
 }
 
 async fn gateway(target: TargetConfig, secrets: Secrets) -> (Arc<Gateway>, Arc<Session>) {
-    let shared = Shared {
-        tasks: Tasks::default(),
-        clock: Clock::system(),
-        metrics: Metrics::new().unwrap(),
-        connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
-        budget: Budget::new(1 << 20),
-        strangers: Budget::new(1 << 20),
-        identity: moored::session::table::Identity::new().unwrap(),
-        store_bytes: 1 << 20,
-        cluster: None,
-    };
-    let gateway = Gateway::start(config(vec![target]), secrets, shared);
+    let gateway = Gateway::start(config(vec![target]), secrets, support::shared());
     let principal = Principal::Oidc { issuer: "https://id.example".into(), subject: "alice".into() };
     let opening = Opening {
         principal: principal.clone(),

@@ -10,34 +10,19 @@ use std::{sync::Arc, time::Duration};
 use moored::{
     capabilities::ClientCapabilities,
     fault::Fault,
-    gateway::{Gateway, Shared},
-    metrics::Metrics,
-    receive::Budget,
+    gateway::Gateway,
     session::{record::Principal, table::Opening},
     store::{Store, memory::Memory},
-    target::{address::Rules, connect::Connector},
     version::LATEST,
 };
 use mooring_crds::config::{Denied, GatewayConfig};
-use mooring_runtime::{Clock, Tasks};
 use tokio::time::timeout;
 
 /// How long a session may live on after the configuration that ends it was taken.
 const SOON: Duration = Duration::from_secs(5);
 
 fn replica(store: &Store) -> Arc<Gateway> {
-    let shared = Shared {
-        tasks: Tasks::default(),
-        clock: Clock::system(),
-        metrics: Metrics::new().unwrap(),
-        connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
-        budget: Budget::new(1 << 20),
-        strangers: Budget::new(1 << 20),
-        identity: moored::session::table::Identity::new().unwrap(),
-        store_bytes: 1 << 20,
-        cluster: None,
-    };
-    Gateway::start_with(support::config(), shared, store.clone())
+    Gateway::start_with(support::config(), support::shared(), store.clone())
 }
 
 fn caller(subject: &str) -> Principal {

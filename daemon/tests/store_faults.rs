@@ -1,5 +1,5 @@
 //! A store that is slow, full or away, under a gateway that listens on loopback: what clients are answered then.
-//! The only tests of the daemon that are not black boxes: no engine can be told from outside to fail.
+//! From inside, since no engine can be told from outside to fail.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 #[path = "store_faults/ends.rs"]

@@ -15,14 +15,12 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use moored::{
     gateway::{Gateway, Shared},
     listener::{self, Routes},
-    metrics::Metrics,
     receive::Budget,
     session::{id::Key, record::Record},
     store::{Change, Deleted, Records, Revision, Store, StoreError, Stored, Written, memory::Memory},
-    target::{address::Rules, connect::Connector},
 };
 use mooring_crds::config::{GatewayConfig, Naming, TargetConfig};
-use mooring_runtime::{Clock, Tasks, Timestamp};
+use mooring_runtime::{Tasks, Timestamp};
 use prometheus::TextEncoder;
 use tokio::sync::broadcast;
 
@@ -112,17 +110,8 @@ impl Replica {
 
     pub(crate) async fn start_with(store: &Faulty, config: GatewayConfig) -> Self {
         let tasks = Tasks::default();
-        let shared = Shared {
-            tasks: tasks.clone(),
-            clock: Clock::system(),
-            metrics: Metrics::new().unwrap(),
-            connector: Connector::new(Rules { loopback: true, refused: Vec::new() }).unwrap(),
-            budget: Budget::new(1 << 26),
-            strangers: Budget::new(1 << 20),
-            identity: moored::session::table::Identity::new().unwrap(),
-            store_bytes: 1 << 20,
-            cluster: None,
-        };
+        let shared =
+            Shared { tasks: tasks.clone(), budget: Budget::new(1 << 26), ..crate::support::shared() };
         let gateway = Gateway::start_with(config, shared, Store::new(store.clone()));
         let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let url = format!("http://{}/mcp", socket.local_addr().unwrap());
