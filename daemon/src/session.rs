@@ -11,6 +11,7 @@ mod crossing_properties;
 pub mod end;
 pub mod ephemeral;
 pub mod event_id;
+pub mod finished;
 mod follow;
 pub mod id;
 mod idle;

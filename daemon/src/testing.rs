@@ -45,6 +45,19 @@ pub(crate) fn record() -> Record {
     }
 }
 
+/// A session of that record, held by nobody else.
+pub(crate) fn session() -> std::sync::Arc<crate::session::Session> {
+    let record = std::sync::Arc::new(record());
+    let (key, now) = (crate::session::id::SessionId::mint().unwrap().key(), record.created);
+    let stored = crate::store::Stored { record, revision: crate::store::Revision(1) };
+    std::sync::Arc::new(crate::session::Session::new(
+        key,
+        stored,
+        now,
+        crate::catalog::merge::Marks::default(),
+    ))
+}
+
 /// What a gateway shares with others, alone.
 pub(crate) fn shared() -> crate::gateway::Shared {
     let rules = crate::target::address::Rules { loopback: true, refused: Vec::new() };

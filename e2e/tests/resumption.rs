@@ -188,10 +188,34 @@ async fn the_answer_that_came_while_nobody_read_is_there_for_who_comes_back() ->
 }
 
 #[tokio::test]
+async fn a_stream_that_was_written_to_its_end_is_there_for_a_client_that_did_not_get_the_end() -> Outcome {
+    let (target, moored) = start().await?;
+    for version in ["2025-03-26", "2025-11-25"] {
+        let session = moored.client()?.initialize_at(version).await?;
+        let events = rest(session.open(call(7, "echo_sse")).await?).await?;
+        let all = messages(&events);
+        assert_eq!((all.len(), &all[2]["id"]), (3, &json!(7)), "{version}");
+        // Where the connection broke only the client knows, and it may break again.
+        for _ in 0..2 {
+            for (at, event) in events.iter().enumerate() {
+                let last = event.id.as_deref().ok_or("no id")?;
+                let again = rest(session.get_behind(last).await?).await?;
+                assert_eq!(messages(&again), messages(&events[at + 1..]), "{version}");
+            }
+        }
+    }
+    assert_eq!(target.count("tools/call"), 2);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_stream_that_is_gone_gives_the_error_of_its_request_at_once() -> Outcome {
     let (_target, moored) = start().await?;
     let session = moored.client()?.initialize().await?;
     let events = rest(session.open(call(7, "echo_sse")).await?).await?;
+    for id in 0..KEPT {
+        rest(session.open(call(id, "echo_sse")).await?).await?;
+    }
     for id in ids(&events) {
         let gone = messages(&rest(session.get_behind(&id).await?).await?);
         assert_eq!(gone.len(), 1, "{gone:?}");

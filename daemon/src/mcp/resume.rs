@@ -66,8 +66,6 @@ pub(super) fn post(context: &Context<'_>, session: &Arc<Session>, position: &Pos
 impl Resumed {
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
-            // Read to its end: it is kept for nobody any more, and takes no place among those that are.
-            self.post.given_up.cancel();
             return None;
         }
         loop {
@@ -84,7 +82,6 @@ impl Resumed {
                 return Some(Bytes::from(write));
             }
             if self.over {
-                self.post.given_up.cancel();
                 return None;
             }
             // A session that ends, ends its calls, and each says so on its stream; so does one that is given up.

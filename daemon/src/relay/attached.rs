@@ -1,20 +1,17 @@
 //! Ties a relayed stream to the connection that reads it. A client that goes away cancels nothing by that (2025-11-25,
 //! transports): the stream runs on without it, bounded, and is there when the client comes back.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::stream;
 use http::Response;
-use tokio::{runtime::Handle, time::timeout};
+use tokio::runtime::Handle;
 
 use super::{
     event_response,
     events::{Chunk, Events, Next},
 };
-use crate::{body::Answer as Body, session::posts::Post};
-
-/// How long a stream that has ended is kept for a client that has not read its end.
-const KEPT: Duration = Duration::from_secs(60);
+use crate::body::Answer as Body;
 
 /// A stream that a connection reads.
 struct Attached(Option<Events>);
@@ -42,13 +39,10 @@ pub(super) fn respond(events: Events) -> Response<Body> {
 }
 
 impl Attached {
-    /// The stream has been written to its end.
+    /// The stream has been written to its end; whether its client got that, only the client knows.
     fn finish(&mut self) {
-        if let Some(events) = self.0.take()
-            && let Some(post) = events.client.kept()
-        {
-            post.outbox.close();
-            events.session().channel().posts.close(post.number);
+        if let Some(events) = self.0.take() {
+            keep(&events);
         }
     }
 }
@@ -59,22 +53,14 @@ impl Drop for Attached {
             return self.finish();
         }
         let Some(events) = self.0.take() else { return };
-        let Some(post) = events.client.kept().map(Arc::clone) else { return };
-        let session = events.session();
-        events.client.lost(&session);
+        if events.client.kept().is_none() {
+            return;
+        }
+        events.client.lost(&events.session());
         // A runtime that is ending runs nothing any more, and nobody comes back to it.
         if Handle::try_current().is_ok() {
             let sessions = Arc::clone(&events.forward.sessions);
-            let sessions_of = Arc::clone(&sessions);
-            let tasks = sessions.tasks().clone();
-            sessions.spawn(async move {
-                run_on(events).await;
-                // Its end is a use: what ran until now was not idle.
-                session.touch(sessions_of.now());
-                post.outbox.close();
-                keep(&post, &session.ended, &tasks.drain).await;
-                session.channel().posts.close(post.number);
-            });
+            sessions.spawn(run_on(events));
         }
     }
 }
@@ -86,23 +72,18 @@ async fn run_on(mut events: Events) {
             Next::Write(_) | Next::Rest(_) => {}
             // Whoever took it over reads what is kept.
             Next::Taken => events.client.detached(),
-            Next::End => return,
+            Next::End => break,
         }
     }
+    // Its end is a use: what ran until now was not idle.
+    events.session().touch(events.forward.sessions.now());
+    keep(&events);
 }
 
-async fn keep(
-    post: &Post,
-    ended: &tokio_util::sync::CancellationToken,
-    drain: &tokio_util::sync::CancellationToken,
-) {
-    let over = async {
-        tokio::select! {
-            () = post.given_up.cancelled() => {}
-            () = ended.cancelled() => {}
-            () = drain.cancelled() => {}
-        }
-    };
-    let kept = timeout(KEPT, over).await;
-    tracing::trace!(to_the_end = kept.is_err(), "a stream is forgotten");
+/// Keeps a stream that has its answer, where its client may come back to it.
+fn keep(events: &Events) {
+    if let Some(post) = events.client.kept() {
+        let sessions = &events.forward.sessions;
+        sessions.finished.keep(&events.session(), post, sessions.now());
+    }
 }

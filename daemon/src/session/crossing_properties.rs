@@ -15,16 +15,12 @@ use super::{
     Session,
     asks::{Answered, Ask, AskId},
     calls::{Beginning, Call, Handed, To, Written},
-    id::SessionId,
-    record::Principal,
     targets::TargetSession,
     task_ids,
 };
 use crate::{
-    catalog::merge::Marks,
     fault::Fault,
-    store::{Revision, Stored},
-    testing,
+    testing::{self, session},
 };
 
 const REPLICA: u32 = 7;
@@ -141,13 +137,6 @@ struct World {
     said: u64,
     receipts: HashMap<Bytes, oneshot::Receiver<Written>>,
     written: HashSet<Bytes>,
-}
-
-fn session() -> Arc<Session> {
-    let record = Arc::new(testing::record());
-    assert_eq!(record.principal, Principal::Anonymous);
-    let (key, now) = (SessionId::mint().unwrap().key(), record.created);
-    Arc::new(Session::new(key, Stored { record, revision: Revision(1) }, now, Marks::default()))
 }
 
 fn raw(name: usize) -> &'static [u8] {

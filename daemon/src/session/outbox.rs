@@ -75,6 +75,11 @@ impl Outbox {
         Read { messages, closed: ring.closed }
     }
 
+    /// What the messages that are held take.
+    pub fn bytes(&self) -> usize {
+        self.ring.lock().bytes
+    }
+
     /// The number of the newest message; 0 before the first.
     pub fn newest(&self) -> u64 {
         let ring = self.ring.lock();

@@ -12,6 +12,8 @@ use super::outbox::Outbox;
 
 /// Streams of one session that lost their client and are kept all the same. Of more, the oldest is given up.
 const MOST_DETACHED: usize = 16;
+/// Streams of one session whose answer is written, and that are kept for a client that did not get it.
+const MOST_FINISHED: usize = 16;
 
 /// The streams of one session.
 #[derive(Debug, Default)]
@@ -21,8 +23,10 @@ pub struct Posts(Mutex<Numbered>);
 struct Numbered {
     last: u32,
     streams: HashMap<u32, Arc<Post>>,
-    /// Those that lost their client, oldest first.
+    /// Those under way that lost their client, oldest first.
     detached: VecDeque<u32>,
+    /// Those whose answer is written, oldest first.
+    finished: VecDeque<u32>,
 }
 
 /// One stream.
@@ -68,7 +72,8 @@ impl Posts {
     /// Notes that a stream lost the client that read it by this token; nothing, where another has taken it over.
     pub fn detach(&self, number: u32, reader: &CancellationToken) {
         let mut numbered = self.0.lock();
-        if reader.is_cancelled() || !numbered.streams.contains_key(&number) {
+        let under_way = numbered.streams.contains_key(&number) && !numbered.finished.contains(&number);
+        if reader.is_cancelled() || !under_way {
             return;
         }
         numbered.detached.push_back(number);
@@ -80,11 +85,29 @@ impl Posts {
         }
     }
 
+    /// Notes that a stream's answer is written; of more than are kept, the oldest is forgotten. Whether it is kept: not
+    /// where it was given up before.
+    pub fn finish(&self, number: u32) -> bool {
+        let mut numbered = self.0.lock();
+        if !numbered.streams.contains_key(&number) {
+            return false;
+        }
+        numbered.detached.retain(|detached| *detached != number);
+        numbered.finished.push_back(number);
+        if numbered.finished.len() > MOST_FINISHED
+            && let Some(oldest) = numbered.finished.pop_front()
+        {
+            numbered.streams.remove(&oldest);
+        }
+        true
+    }
+
     /// Forgets a stream.
     pub fn close(&self, number: u32) {
         let mut numbered = self.0.lock();
         numbered.streams.remove(&number);
         numbered.detached.retain(|detached| *detached != number);
+        numbered.finished.retain(|finished| *finished != number);
     }
 }
 
@@ -113,6 +136,27 @@ mod tests {
         let given_up: Vec<bool> = all.iter().map(|post| post.given_up.is_cancelled()).collect();
         assert!(given_up[0] && !given_up[1..].contains(&true), "{given_up:?}");
         assert!(posts.take(all[0].number).is_none() && posts.take(all[1].number).is_some());
+    }
+
+    #[test]
+    fn finished_streams_are_kept_beside_those_under_way_and_take_no_place_of_theirs() {
+        let posts = Posts::default();
+        let (away, reader) = posts.open();
+        posts.detach(away.number, &reader);
+        let finished: Vec<u32> = (0..=MOST_FINISHED)
+            .map(|_| {
+                let (post, reader) = posts.open();
+                assert!(posts.finish(post.number));
+                // Its connection is seen to be gone only now.
+                posts.detach(post.number, &reader);
+                post.number
+            })
+            .collect();
+        let kept: Vec<bool> = finished.iter().map(|number| posts.take(*number).is_some()).collect();
+        assert!(!kept[0] && !kept[1..].contains(&false), "{kept:?}");
+        assert!(!away.given_up.is_cancelled() && posts.take(away.number).is_some());
+        posts.close(away.number);
+        assert!(!posts.finish(away.number), "one that was given up came back");
     }
 
     #[test]

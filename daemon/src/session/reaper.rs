@@ -54,6 +54,7 @@ pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Co
             }
             _ = sweep.tick() => {
                 sessions.end_revoked();
+                sessions.finished.sweep(sessions.now());
                 let sessions = Arc::clone(&sessions);
                 sessions.tasks.clone().spawn(async move { sweep_store(&sessions).await });
             }

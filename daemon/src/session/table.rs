@@ -17,6 +17,7 @@ use tokio::sync::{broadcast::error::RecvError, mpsc};
 
 use super::{
     Session,
+    finished::Finished,
     id::{Key, KeyHasher, SessionId},
     principals::Principals,
     reaper::{self, Command},
@@ -60,6 +61,8 @@ pub struct Sessions {
     /// What a session may have at once, by the current configuration.
     pub(super) limits: ArcSwap<LimitsConfig>,
     principals: Principals,
+    /// Streams that have their answer.
+    pub(crate) finished: Finished,
     /// Which sessions the current configuration ends.
     pub(super) revoked: ArcSwap<Revoked>,
     reaper: mpsc::Sender<Command>,
@@ -143,6 +146,7 @@ impl Sessions {
             targets: ArcSwap::default(),
             limits: ArcSwap::default(),
             principals: Principals::default(),
+            finished: Finished::default(),
             revoked: ArcSwap::default(),
             reaper,
         });
