@@ -62,8 +62,6 @@ fn is_for(rule: &AccessRule, caller: &Caller) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::{auth::Claims, session::record::Principal};
     use mooring_crds::config::ClaimValues;
@@ -73,7 +71,7 @@ mod tests {
         let Value::Object(claims) = claims else { panic!("no object") };
         Caller {
             principal: Principal::Oidc { issuer: "i".into(), subject: "s".into() },
-            claims: Arc::new(Claims::from(claims)),
+            claims: Claims::from(claims),
             token: None,
         }
     }

@@ -33,7 +33,7 @@ pub struct Caller {
     /// Whom its sessions belong to.
     pub principal: Principal,
     /// What the token says; empty where there is none.
-    pub claims: Arc<Claims>,
+    pub claims: Claims,
     /// The verified token, for a token exchange. It never goes to a target.
     pub token: Option<Arc<str>>,
 }
@@ -48,7 +48,7 @@ impl fmt::Debug for Caller {
 impl Caller {
     /// Nobody in particular.
     pub fn anonymous() -> Self {
-        Self { principal: Principal::Anonymous, claims: Arc::default(), token: None }
+        Self { principal: Principal::Anonymous, claims: Claims::default(), token: None }
     }
 
     /// The subject as tokens name it; none where it is nobody in particular.
@@ -139,7 +139,8 @@ impl Authenticator {
         let stranger = Fault::InvalidToken("is of another issuer");
         let verifier =
             verifiers.iter().find(|verifier| verifier.may_be_of(&unverified.issuer)).ok_or(stranger)?;
-        verifier.verify(token, &unverified, hash, now).await
+        // Boxed: nearly always a token was seen before.
+        Box::pin(verifier.verify(token, &unverified, hash, now)).await
     }
 
     /// The issuer of the cluster's ServiceAccounts, once it is known.
@@ -183,7 +184,7 @@ impl Verifier {
             self.provider.keys(|keys| token::has_key(keys, unverified)).await.ok_or(Fault::KeysAway)?;
         let claims = token::verify(token, unverified, &keys)?;
         let Judged { principal, until } = self.policy.judge(&claims, &keys.issuer, now)?;
-        let caller = Caller { principal, claims: Arc::new(claims), token: Some(token.into()) };
+        let caller = Caller { principal, claims, token: Some(token.into()) };
         self.seen.keep(hash, Entry { caller: caller.clone(), keys, until }, now);
         Ok(caller)
     }

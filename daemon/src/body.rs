@@ -65,10 +65,10 @@ pub struct Account {
     pub fault: Option<Fault>,
     /// Bytes of the answer so far.
     pub sent: u64,
-    /// Its place in its session, until its answer has ended; one for each request of a batch.
-    pub in_flight: Vec<InFlight>,
-    /// The other places that it takes until then.
-    pub places: Vec<Place>,
+    /// Its place in its session, until its answer has ended.
+    pub in_flight: Option<InFlight>,
+    /// The other place that it takes until then: among the gateway's requests, or its session's streams.
+    pub place: Option<Place>,
 }
 
 /// A method for metrics and log: ours as they are, any other cut short, since it is the caller's text.
@@ -76,6 +76,31 @@ pub fn method_label(method: &str) -> Cow<'static, str> {
     match METHODS.iter().find(|known| **known == method) {
         Some(known) => Cow::Borrowed(known),
         None => Cow::Owned(method.get(..method.floor_char_boundary(64)).unwrap_or_default().to_owned()),
+    }
+}
+
+impl Account {
+    /// An account of a request of which nothing is known yet but who sent it, when, and as what.
+    pub fn new(
+        metrics: &Arc<GatewayMetrics>,
+        client: IpAddr,
+        started: Instant,
+        method: Cow<'static, str>,
+    ) -> Box<Self> {
+        Box::new(Self {
+            metrics: Arc::clone(metrics),
+            started,
+            client,
+            method,
+            session: None,
+            ephemeral: None,
+            target: None,
+            status: None,
+            fault: None,
+            sent: 0,
+            in_flight: None,
+            place: None,
+        })
     }
 }
 
@@ -104,8 +129,8 @@ impl Answer {
 
     /// Has `account` closed when this body has ended, however it ends.
     #[must_use]
-    pub fn accounted(mut self, account: Account) -> Self {
-        self.account = Some(Box::new(account));
+    pub fn accounted(mut self, account: Box<Account>) -> Self {
+        self.account = Some(account);
         self
     }
 }

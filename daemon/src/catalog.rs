@@ -73,16 +73,19 @@ type Key = (Version, ClientCapabilities);
 #[derive(Debug)]
 struct Held {
     view: Arc<View>,
-    /// When it was last asked for.
-    used: Instant,
-    /// When somebody was last seen to have it.
+    /// When somebody was last seen to have it, or asked the table for it.
     seen_in_use: Instant,
 }
 
 impl Held {
-    /// Whether a stream or a request has it. Under the table's lock nobody else can come by it.
+    /// Whether a stream or a request has it.
     fn in_use(&self) -> bool {
         Arc::strong_count(&self.view) > 1
+    }
+
+    /// Until when it lives where nobody uses it any more.
+    fn until(&self) -> Instant {
+        self.seen_in_use.max(self.view.used()) + UNUSED
     }
 }
 
@@ -116,13 +119,10 @@ impl Catalog {
         let held = held.entry(key).or_insert_with_key(|(version, capabilities)| {
             let Views { tasks, marks, table: _, begun } = &*self.views;
             begun.notify_one();
-            Held {
-                view: View::new(*version, capabilities.clone(), tasks, marks, snapshot),
-                used: now,
-                seen_in_use: now,
-            }
+            Held { view: View::new(*version, capabilities.clone(), tasks, marks, snapshot), seen_in_use: now }
         });
-        (held.used, held.seen_in_use) = (now, now);
+        held.seen_in_use = now;
+        held.view.touch(now);
         Arc::clone(&held.view)
     }
 
@@ -147,7 +147,7 @@ impl Table {
         if others().count() < MOST_VIEWS - VERSIONS.len() {
             return true;
         }
-        let oldest = others().filter(|(_, held)| !held.in_use()).min_by_key(|(_, held)| held.used);
+        let oldest = others().filter(|(_, held)| !held.in_use()).min_by_key(|(_, held)| held.view.used());
         let Some(key) = oldest.map(|(key, _)| key.clone()) else { return false };
         self.held.remove(&key).is_some()
     }
@@ -160,9 +160,9 @@ impl Table {
                 held.seen_in_use = now;
             }
             let reported = *version == LATEST && *capabilities == ClientCapabilities::default();
-            reported || now < held.seen_in_use + UNUSED
+            reported || now < held.until()
         });
-        self.held.values().filter(|held| !held.view.is_reported()).map(|held| held.seen_in_use + UNUSED).min()
+        self.held.values().filter(|held| !held.view.is_reported()).map(Held::until).min()
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Accepts {
 /// [`Fault::ForbiddenHost`].
 pub fn check_host(gateway: &GatewayConfig, host: Option<&str>) -> Result<(), Fault> {
     let host = host.map(strip_port).ok_or(Fault::ForbiddenHost)?;
-    if is_loopback(host) || is_address(host) || gateway.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
+    if is_address(host) || is_loopback(host) || gateway.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
     {
         return Ok(());
     }
@@ -65,6 +65,11 @@ pub fn check_accept(method: &Method, headers: &HeaderMap) -> Result<Accepts, Fau
     let mut json = !headers.contains_key(ACCEPT);
     let mut stream = false;
     for value in headers.get_all(ACCEPT) {
+        // As nearly every client writes it.
+        if value == "application/json, text/event-stream" {
+            (json, stream) = (true, true);
+            continue;
+        }
         for range in value.to_str().unwrap_or_default().split(',') {
             match range.split(';').next().unwrap_or_default().trim() {
                 "*/*" | "application/*" => json = true,

@@ -7,9 +7,10 @@ use http::HeaderMap;
 use mooring_crds::config::{GatewayConfig, StoreConfig};
 use mooring_runtime::{Clock, Tasks};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::{
-    auth::{Caller, Cluster},
+    auth::{Authenticator, Caller, Cluster},
     capabilities::ClientCapabilities,
     catalog::{Catalog, view::View},
     catalog::{kind, listing::is_per_session},
@@ -152,6 +153,11 @@ impl Gateway {
         }
     }
 
+    /// Whether its endpoint has this path.
+    pub fn is_at(&self, path: &str) -> bool {
+        self.snapshot.load().config.path == path
+    }
+
     /// The configuration of now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
@@ -162,9 +168,19 @@ impl Gateway {
         self.catalog.view(version, capabilities)
     }
 
-    /// The catalogue for the client of a session.
-    pub fn view_of(&self, session: &Session) -> Arc<View> {
-        self.view(session.version, &session.stored().record.capabilities)
+    /// The catalogue for the client of a session, which remembers it: the table of all is asked once a session.
+    pub fn view_of(&self, session: &Session, now: Instant) -> Arc<View> {
+        if let Some(view) = session.view.lock().upgrade() {
+            view.touch(now);
+            return view;
+        }
+        let record = session.stored().record;
+        let view = self.view(session.version, &record.capabilities);
+        // One that stands in for want of room is asked for anew each time.
+        if view.capabilities == record.capabilities {
+            *session.view.lock() = Arc::downgrade(&view);
+        }
+        view
     }
 
     /// A target said in a client's session, by `method`, that lists of it have changed. Where they are the session's own
@@ -176,7 +192,7 @@ impl Gateway {
             if own {
                 session.lists.forget(uid, kind);
             } else {
-                self.view_of(session).refresh(uid, kind);
+                self.view_of(session, Instant::now()).refresh(uid, kind);
             }
         }
         if own && let Some(channel) = session.known_channel() {
@@ -199,6 +215,9 @@ impl Gateway {
     /// # Errors
     /// As [`crate::auth::Authenticator::authenticate`]; [`Fault::CallerDenied`], where the configuration denies the caller.
     pub async fn authenticate(&self, snapshot: &Snapshot, headers: &HeaderMap) -> Result<Caller, Fault> {
+        if matches!(snapshot.auth, Authenticator::Anonymous) {
+            return Ok(Caller::anonymous());
+        }
         let caller = snapshot.auth.authenticate(headers, self.shared.clock.now()).await?;
         if denies(&snapshot.config.auth.denied, &caller.principal, caller.claims.text("iss")) {
             return Err(Fault::CallerDenied);

@@ -64,7 +64,7 @@ impl Routes {
 
     fn find(&self, path: &str) -> Option<&Arc<Gateway>> {
         if let [only] = &*self.gateways
-            && only.snapshot().config.path == path
+            && only.is_at(path)
         {
             return Some(only);
         }
@@ -186,8 +186,10 @@ async fn requests<S>(stream: S, peer: Peer, routes: Routes, tasks: Tasks)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    // Of this connection alone, as is the token below: what all cores share they fight for at each request.
+    let routes = Arc::new(routes);
     let service = service_fn(move |request| {
-        let routes = routes.clone();
+        let routes = Arc::clone(&routes);
         async move { Ok::<_, Infallible>(routes.answer(request, peer).await) }
     });
     let mut connection = pin!(
@@ -196,9 +198,11 @@ where
             .header_read_timeout(HEAD_TIME)
             .serve_connection(TokioIo::new(stream), service)
     );
+    let drain = tasks.drain.child_token();
     let ended = tokio::select! {
+        biased;
         ended = &mut connection => ended,
-        () = tasks.drain.cancelled() => {
+        () = drain.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -44,7 +44,7 @@ use crate::{
     jsonrpc::reply,
     relay::json_response,
     session::{Session, ephemeral::Ephemeral, record::Principal},
-    target::{OnBehalf, PROTOCOL_VERSION, SESSION_ID, Target},
+    target::{OnBehalf, PROTOCOL_VERSION, SESSION_ID, Target, propagation},
     version::Version,
 };
 
@@ -56,7 +56,7 @@ struct Context<'r> {
     head: &'r Parts,
     /// The request as its client sent it.
     external: External<'r>,
-    account: Account,
+    account: Box<Account>,
     /// Who calls; none before that is known.
     caller: Option<Caller>,
     /// The id that a refusal must carry.
@@ -92,21 +92,8 @@ pub async fn handle(gateway: &Arc<Gateway>, request: Request<Incoming>, peer: Pe
 }
 
 /// An account of a request of which nothing is known but its head.
-fn account(gateway: &Arc<Gateway>, head: &Parts, external: &External<'_>) -> Account {
-    Account {
-        metrics: Arc::clone(&gateway.metrics),
-        started: Instant::now(),
-        client: external.client,
-        method: method_label(head.method.as_str()),
-        session: None,
-        ephemeral: None,
-        target: None,
-        status: None,
-        fault: None,
-        sent: 0,
-        in_flight: Vec::new(),
-        places: Vec::new(),
-    }
+fn account(gateway: &Gateway, head: &Parts, external: &External<'_>) -> Box<Account> {
+    Account::new(&gateway.metrics, external.client, Instant::now(), method_label(head.method.as_str()))
 }
 
 async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answer>, Fault> {
@@ -136,15 +123,31 @@ async fn verb(context: &mut Context<'_>, body: Incoming) -> Result<Response<Answ
 }
 
 impl Context<'_> {
+    /// The context of one message of a batch, whose account is its own.
+    fn beside(&self, session: &Session) -> Self {
+        let Account { metrics, client, method, .. } = &*self.account;
+        let mut account = Account::new(metrics, *client, Instant::now(), method.clone());
+        account.session = Some(session.key);
+        Self {
+            gateway: self.gateway,
+            snapshot: Arc::clone(&self.snapshot),
+            head: self.head,
+            external: self.external,
+            caller: self.caller.clone(),
+            account,
+            id: None,
+        }
+    }
+
     /// Takes a request's place among those in flight, until its answer has ended.
     fn admit(&mut self) -> Result<(), Fault> {
-        self.account.places.push(self.gateway.admit(&self.snapshot)?);
+        self.account.place = Some(self.gateway.admit(&self.snapshot)?);
         Ok(())
     }
 
     /// Takes a request's place in its session, until its answer has ended.
     fn admit_to(&mut self, session: &Arc<Session>) -> Result<(), Fault> {
-        self.account.in_flight.push(self.gateway.sessions.admit(session)?);
+        self.account.in_flight = Some(self.gateway.sessions.admit(session)?);
         Ok(())
     }
 
@@ -166,10 +169,13 @@ impl Context<'_> {
         Ok(OnBehalf { token: self.caller()?.token.clone(), ..OnBehalf::default() })
     }
 
-    /// The caller and its request, as far as `target` is handed them on.
-    fn on_behalf_at(&self, target: &Target) -> Result<OnBehalf, Fault> {
+    /// The caller, and its request as far as `target` is handed it on.
+    fn on_behalf_at(&self, target: &Target, caller: Arc<OnBehalf>) -> Arc<OnBehalf> {
+        if !propagation::takes(&target.config) {
+            return caller;
+        }
         let (headers, query) = (&self.head.headers, self.head.uri.query());
-        Ok(OnBehalf::from_request(headers, query, &target.config, self.caller()?.token.clone()))
+        Arc::new(OnBehalf::from_request(headers, query, &target.config, caller.token.clone()))
     }
 
     /// Finds the session that the request names, and holds it to the version that it says it speaks.

@@ -1,26 +1,27 @@
 //! Receives a request's body: whole, within its limit, its time, and what bodies may take in all (DESIGN §4).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 use crate::fault::Fault;
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// Budgets are counted in pieces of this many bytes.
-const PIECE: u64 = 1 << 10;
 
-/// What bodies held whole may take in all.
+/// What bodies held whole may take in all: the bytes that are left.
 #[derive(Debug, Clone)]
-pub struct Budget(Arc<Semaphore>);
+pub struct Budget(Arc<AtomicU64>);
 
 /// A body, and its share of the budget for as long as it is held.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Share {
     budget: Budget,
-    permit: Option<OwnedSemaphorePermit>,
+    bytes: u64,
 }
 
 impl Share {
@@ -44,40 +45,44 @@ impl Share {
     /// # Errors
     /// [`Fault::Overloaded`], where the budget is used up.
     pub fn hold(&mut self, bytes: u64) -> Result<(), Fault> {
-        let held = self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) as u64 * PIECE;
-        if bytes <= held {
+        if bytes <= self.bytes {
             return Ok(());
         }
         // Half as much again, so that what grows by small pieces is not counted piece by piece.
-        let more = self.budget.take((bytes - held).max(held / 2))?;
-        match &mut self.permit {
-            Some(permit) => permit.merge(more),
-            None => self.permit = Some(more),
-        }
+        let more = (bytes - self.bytes).max(self.bytes / 2);
+        let take = |left: u64| left.checked_sub(more);
+        self.budget
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .map_err(|_| Fault::Overloaded)?;
+        self.bytes += more;
         Ok(())
     }
 
     /// Gives back what it holds.
     pub fn release(&mut self) {
-        self.permit = None;
+        match std::mem::take(&mut self.bytes) {
+            0 => {}
+            held => drop(self.budget.0.fetch_add(held, Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
 impl Budget {
     /// A share that holds nothing yet.
     pub fn share(&self) -> Share {
-        Share { budget: self.clone(), permit: None }
+        Share { budget: self.clone(), bytes: 0 }
     }
 
     /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
-        let pieces = usize::try_from(bytes / PIECE).unwrap_or(usize::MAX);
-        Self(Arc::new(Semaphore::new(pieces.clamp(1, Semaphore::MAX_PERMITS))))
-    }
-
-    fn take(&self, bytes: u64) -> Result<OwnedSemaphorePermit, Fault> {
-        let pieces = u32::try_from(bytes.div_ceil(PIECE)).map_err(|_| Fault::Overloaded)?;
-        Arc::clone(&self.0).try_acquire_many_owned(pieces).map_err(|_| Fault::Overloaded)
+        Self(Arc::new(AtomicU64::new(bytes)))
     }
 }
 
@@ -127,10 +132,24 @@ mod tests {
     fn a_budget_that_is_used_up_refuses_until_a_share_comes_back() {
         let budget = Budget::new(4096);
         let mut share = budget.share();
-        share.hold(4000).unwrap();
+        share.hold(4096).unwrap();
         assert_eq!(budget.share().hold(1), Err(Fault::Overloaded));
         share.release();
         assert_eq!(budget.share().hold(1), Ok(()));
         assert_eq!(budget.share().hold(0), Ok(()));
+    }
+
+    #[test]
+    fn a_share_that_grows_takes_what_it_says_and_gives_all_of_it_back() {
+        let budget = Budget::new(1000);
+        let mut share = budget.share();
+        for bytes in [100, 101, 200, 500] {
+            share.hold(bytes).unwrap();
+            assert!(share.bytes >= bytes);
+            assert_eq!(budget.0.load(Ordering::Relaxed), 1000 - share.bytes);
+        }
+        assert_eq!(share.hold(1001), Err(Fault::Overloaded));
+        drop(share);
+        assert_eq!(budget.share().hold(1000), Ok(()));
     }
 }

@@ -13,6 +13,7 @@ mod source;
 mod turn;
 
 use std::{
+    pin::pin,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -31,7 +32,7 @@ use self::{
     source::Source,
 };
 use crate::{
-    body::{Answer as Body, Late},
+    body::Answer as Body,
     edge::Accepts,
     fault::{Fault, TargetFailure},
     jsonrpc::{Kind, Message, envelope::same_id, reply},
@@ -69,8 +70,6 @@ pub struct Forward {
     pub held: Share,
     /// The place of its event stream, once it is one.
     pub stream: Option<Place>,
-    /// What goes wrong once the answer's head has left.
-    pub late: Late,
     /// The token by which the client wants to hear of progress, where it does.
     pub token: Option<Box<str>>,
     /// How long it may take.
@@ -108,7 +107,7 @@ enum Head {
 /// # Errors
 /// [`Fault`], where nothing of the answer was sent yet.
 pub async fn relay(
-    mut forward: Forward,
+    mut forward: Box<Forward>,
     Request { body, share }: Request,
     accepts: Accepts,
 ) -> Result<Response<Body>, Fault> {
@@ -123,7 +122,7 @@ pub async fn relay(
         Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
         Accepts::Json => deadline,
     };
-    let mut asked = Box::pin(asked(&forward, accepts));
+    let mut asked = pin!(asked(&forward, accepts));
     let mut may_stream = true;
     let head = loop {
         let head = tokio::select! {
@@ -149,7 +148,7 @@ pub async fn relay(
     match head {
         Head::Answer(Ok(answer)) => answered(forward, answer, accepts).await,
         Head::Answer(Err(none)) => {
-            let error = forward.refusal(none).await?;
+            let error = Box::pin(forward.refusal(none)).await?;
             forward.call.answered();
             Ok(json_response(Body::whole(error)))
         }
@@ -166,7 +165,11 @@ pub async fn relay(
 }
 
 /// Relays an answer whose head has come, with those of its headers that the target's configuration hands back.
-async fn answered(mut forward: Forward, answer: Answer, accepts: Accepts) -> Result<Response<Body>, Fault> {
+async fn answered(
+    mut forward: Box<Forward>,
+    answer: Answer,
+    accepts: Accepts,
+) -> Result<Response<Body>, Fault> {
     let handed_back = propagation::handed_back(&answer.headers, &forward.open.target.config);
     let mut response = match (answer.events, accepts) {
         (false, _) => json::relay(forward, answer).await,
@@ -182,7 +185,7 @@ async fn answered(mut forward: Forward, answer: Answer, accepts: Accepts) -> Res
     Ok(response)
 }
 
-fn events(forward: Forward, source: Source) -> Events {
+fn events(forward: Box<Forward>, source: Source) -> Events {
     let client = ClientStream::open(&forward.sessions, forward.call.session(), forward.call.id());
     Events::new(forward, client, source)
 }
@@ -256,7 +259,7 @@ impl Forward {
     /// The JSON-RPC error that is the request's answer whatever the HTTP status was, or what the client is told.
     pub(crate) async fn refusal(&self, none: NoAnswer) -> Result<Bytes, Fault> {
         match none {
-            NoAnswer::Lost => Err(self.lost().await),
+            NoAnswer::Lost => Err(Box::pin(self.lost()).await),
             NoAnswer::Failure(failure) => Err(exchange::fault(&self.open.target, failure)),
             NoAnswer::Error(body) if is_answer(&body, self.call.id()) => Ok(body),
             NoAnswer::Error(body) => Err(exchange::fault(&self.open.target, NoAnswer::Error(body).failure())),
@@ -271,7 +274,8 @@ impl Forward {
             && self.open.wire.id.is_some()
             && error_forgot_session(error.code, &error.message)
         {
-            return Err(self.lost().await);
+            // Boxed, as every rare way out of a call: the others do not carry the room for it.
+            return Err(Box::pin(self.lost()).await);
         }
         Ok(answer)
     }

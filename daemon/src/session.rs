@@ -30,7 +30,7 @@ pub mod targets;
 pub mod task_ids;
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc, OnceLock, Weak,
     atomic::{AtomicBool, AtomicI64, Ordering},
 };
 
@@ -53,6 +53,7 @@ use crate::{
     catalog::{
         merge::Marks,
         per_session::{OwnLists, Seen},
+        view::View,
     },
     fault::EndReason,
     store::{Revision, Stored},
@@ -82,6 +83,8 @@ pub struct Session {
     pub seen: Seen,
     /// The lists of targets that list for each session.
     pub lists: OwnLists,
+    /// The catalogue as its client sees it, once it was asked for.
+    pub view: Mutex<Weak<View>>,
     /// Places of its requests in flight.
     pub requests: Places,
     /// Places of its open event streams.
@@ -121,6 +124,7 @@ impl Session {
             ended: CancellationToken::new(),
             seen: Seen::new(seen),
             lists: OwnLists::default(),
+            view: Mutex::default(),
             ties: Mutex::new(Ties { record, revision, unstored: false, slots: Slots::default() }),
             channel: OnceLock::new(),
             initialized: AtomicBool::new(false),

@@ -18,6 +18,7 @@ mod wire;
 use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::{Either, FutureExt, ready};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT},
@@ -82,6 +83,12 @@ pub struct Target {
     farewells: Semaphore,
     answers: Arc<Semaphore>,
 }
+
+/// The head of what a target answers, or why there is none.
+pub(crate) type Sent = Result<Response<Incoming>, TargetFailure>;
+
+/// Headers that a request to a target has.
+const HEADERS: usize = 10;
 
 /// A target whose URL cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -198,28 +205,28 @@ impl Target {
     ///
     /// # Errors
     /// [`TargetFailure::Unreachable`] and [`TargetFailure::Forbidden`].
-    pub async fn post(&self, wire: &Wire, body: Outgoing) -> Result<Response<Incoming>, TargetFailure> {
+    pub fn post<'a>(&'a self, wire: &'a Wire, body: Outgoing) -> impl Future<Output = Sent> + use<'a> {
         let mut request = self.request(Method::POST, wire, body);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
-        self.send(request, wire).await
+        self.send(request, wire)
     }
 
     /// Opens the GET stream of a session, behind `last_event` where there is one. The caller bounds the wait.
     ///
     /// # Errors
     /// As [`Self::post`].
-    pub async fn get(
-        &self,
-        wire: &Wire,
+    pub fn get<'a>(
+        &'a self,
+        wire: &'a Wire,
         last_event: Option<&Bytes>,
-    ) -> Result<Response<Incoming>, TargetFailure> {
+    ) -> impl Future<Output = Sent> + use<'a> {
         let mut request = self.request(Method::GET, wire, Outgoing::default());
         if let Some(id) = last_event.and_then(|id| HeaderValue::from_bytes(id).ok()) {
             request.headers_mut().insert(LAST_EVENT_ID, id);
         }
         request.headers_mut().insert(ACCEPT, EVENTS);
-        self.send(request, wire).await
+        self.send(request, wire)
     }
 
     /// Ends a session at the target. Best effort: a target may answer 405, or not at all.
@@ -254,6 +261,8 @@ impl Target {
         *request.method_mut() = method;
         *request.uri_mut() = self.uri_with(wire.of.query.as_deref());
         let headers = request.headers_mut();
+        // Room for all of them, those of the connection as well: to grow costs more than they do.
+        headers.reserve(HEADERS);
         headers.insert(USER_AGENT, AGENT);
         headers.extend(wire.of.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(version) = wire.version {
@@ -279,26 +288,24 @@ impl Target {
     }
 
     /// Sends it with the target's credentials.
-    async fn send(
-        &self,
+    ///
+    /// No `async fn`, as all on the way to the pool: each would carry the room for a request, and move it once more.
+    fn send<'a>(
+        &'a self,
         mut request: Request<Outgoing>,
-        wire: &Wire,
-    ) -> Result<Response<Incoming>, TargetFailure> {
-        self.credentials.add(request.headers_mut())?;
-        match self.credentials.tokens() {
-            None => self.dispatch(request, wire.endpoint).await,
-            // Boxed: most targets have none, and their calls should not carry the room for it.
-            Some(tokens) => Box::pin(self.send_with(tokens, request, wire)).await,
+        wire: &'a Wire,
+    ) -> impl Future<Output = Sent> + use<'a> {
+        match (self.credentials.add(request.headers_mut()), self.credentials.tokens()) {
+            (Err(trouble), _) => Either::Left(ready(Err(trouble.into()))),
+            (Ok(()), None) => Either::Right(Either::Left(self.dispatch(request, wire.endpoint))),
+            (Ok(()), Some(tokens)) => {
+                Either::Right(Either::Right(self.send_with(tokens, request, wire).boxed()))
+            }
         }
     }
 
     /// Sends it with a token; a second time where it was refused with one that may be worth nothing any more.
-    async fn send_with(
-        &self,
-        tokens: &Tokens,
-        mut request: Request<Outgoing>,
-        wire: &Wire,
-    ) -> Result<Response<Incoming>, TargetFailure> {
+    async fn send_with(&self, tokens: &Tokens, mut request: Request<Outgoing>, wire: &Wire) -> Sent {
         let mut again = request.clone();
         let shown = tokens.add(&wire.of, request.headers_mut(), None).await?;
         let response = self.dispatch(request, wire.endpoint).await?;
@@ -309,23 +316,15 @@ impl Target {
         self.dispatch(again, wire.endpoint).await
     }
 
-    async fn dispatch(
-        &self,
-        request: Request<Outgoing>,
-        at: Option<SocketAddr>,
-    ) -> Result<Response<Incoming>, TargetFailure> {
+    fn dispatch(&self, request: Request<Outgoing>, at: Option<SocketAddr>) -> impl Future<Output = Sent> {
         match at {
-            None => self.reach.request(request).await,
-            Some(at) => Box::pin(self.dispatch_to(request, at)).await,
+            None => Either::Left(self.reach.request(request)),
+            Some(at) => Either::Right(self.dispatch_to(request, at).boxed()),
         }
     }
 
     /// To the address that has the session, or, where it is gone or takes no connection, where the Service says.
-    async fn dispatch_to(
-        &self,
-        request: Request<Outgoing>,
-        at: SocketAddr,
-    ) -> Result<Response<Incoming>, TargetFailure> {
+    async fn dispatch_to(&self, request: Request<Outgoing>, at: SocketAddr) -> Sent {
         let open = || self.connector.pool_with(self.tls.as_ref(), Some(at), self.connect_bound());
         let Some(pool) = self.endpoints.pool(at, Instant::now(), open) else {
             return self.reach.request(request).await;

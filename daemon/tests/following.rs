@@ -143,7 +143,7 @@ async fn a_list_of_a_session_that_the_target_forgot_is_read_in_a_new_one_where_i
         let config =
             TargetConfig { listing: Listing::PerSession, on_session_loss: policy, ..target(&server) };
         let (gateway, session) = gateway(config, Secrets::default()).await;
-        let (view, of) = (gateway.view_of(&session), Arc::default());
+        let (view, of) = (gateway.view_of(&session, tokio::time::Instant::now()), Arc::default());
         let access = Access::of(&[], &Caller::anonymous());
         let asking =
             Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &of, access: &access };

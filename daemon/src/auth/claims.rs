@@ -1,41 +1,47 @@
 //! Pure: what a verified token says of its bearer, and how its claims are compared with what is wanted.
 
+use std::sync::Arc;
+
 use mooring_crds::config::ClaimValues;
 use serde_json::{Map, Value};
 
-/// The claims of a token whose signature was verified.
+/// The claims of a token whose signature was verified; none of nobody in particular. Cheap to copy.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Claims(Map<String, Value>);
+pub struct Claims(Option<Arc<Map<String, Value>>>);
 
 impl std::fmt::Debug for Claims {
     /// Names alone: values may be personal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.0.iter().flat_map(|claims| claims.keys())).finish()
     }
 }
 
 impl From<Map<String, Value>> for Claims {
     fn from(claims: Map<String, Value>) -> Self {
-        Self(claims)
+        Self(Some(Arc::new(claims)))
     }
 }
 
 impl Claims {
+    fn get(&self, claim: &str) -> Option<&Value> {
+        self.0.as_ref()?.get(claim)
+    }
+
     /// A claim that is a string and not empty.
     pub fn text(&self, claim: &str) -> Option<&str> {
-        self.0.get(claim).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.get(claim).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
     /// A string inside an object inside a claim, and so on.
     pub(super) fn text_at(&self, path: &[&str]) -> Option<&str> {
         let (claim, below) = path.split_first()?;
-        let found = below.iter().try_fold(self.0.get(*claim)?, |value, name| value.get(name))?;
+        let found = below.iter().try_fold(self.get(claim)?, |value, name| value.get(name))?;
         found.as_str().filter(|text| !text.is_empty())
     }
 
     /// A time (RFC 7519, NumericDate), in milliseconds since the epoch.
     pub(super) fn time(&self, claim: &str) -> Option<Result<i64, NoTime>> {
-        let value = self.0.get(claim)?;
+        let value = self.get(claim)?;
         // Far beyond any date, and far from where a cast would saturate.
         let seconds = value.as_f64().filter(|seconds| (0.0..1e12).contains(seconds));
         #[expect(
@@ -51,7 +57,7 @@ impl Claims {
     }
 
     fn values(&self, claim: &str) -> impl Iterator<Item = &Value> {
-        let value = self.0.get(claim);
+        let value = self.get(claim);
         let list = value.and_then(Value::as_array);
         let single = value.filter(|value| !value.is_array());
         single.into_iter().chain(list.into_iter().flatten())

@@ -136,6 +136,12 @@ impl Asking<'_> {
         (merged, Arc::new(list))
     }
 
+    /// The target behind an exposed name or a URI, where the catalogue decides that and has it already; see
+    /// [`Self::find`].
+    pub fn find_known(&self, kind: Kind, exposed: &str) -> Option<(Arc<Target>, String)> {
+        self.view.look(|merged| if has_own(merged) { None } else { found_in(merged, kind, exposed) })
+    }
+
     /// The target behind an exposed name or a URI, and what the target calls it; see [`Merged::target_of`].
     pub async fn find(&self, kind: Kind, exposed: &str) -> Option<(Arc<Target>, String)> {
         let mut merged = self.view.merged();

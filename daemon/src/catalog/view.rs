@@ -15,7 +15,7 @@ use mooring_runtime::Tasks;
 use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, watch},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::sync::DropGuard;
 
@@ -47,6 +47,9 @@ pub struct View {
     changed: watch::Sender<u64>,
     /// Fires at every change of any listing, whether a merged list changed or not.
     heard: watch::Sender<u64>,
+    begun: Instant,
+    /// When it was last asked for, in whole seconds behind `begun`.
+    used: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -101,9 +104,24 @@ impl View {
             merged: ArcSwap::from_pointee(Merged::default()),
             changed: watch::Sender::new(0),
             heard: watch::Sender::new(0),
+            begun: Instant::now(),
+            used: AtomicU64::new(0),
         });
         view.configure(snapshot);
         view
+    }
+
+    /// Notes that it was asked for. Written once a second at most: every call asks, on every core.
+    pub fn touch(&self, now: Instant) {
+        let seconds = now.saturating_duration_since(self.begun).as_secs();
+        if self.used.load(Ordering::Relaxed) < seconds {
+            self.used.store(seconds, Ordering::Relaxed);
+        }
+    }
+
+    /// When it was last asked for, within a second.
+    pub(super) fn used(&self) -> Instant {
+        self.begun + Duration::from_secs(self.used.load(Ordering::Relaxed))
     }
 
     /// Whether the operator's report and the metrics are made of it.
@@ -180,6 +198,11 @@ impl View {
         if let Some(entry) = self.state.lock().entries.get(uid) {
             entry.hints.add(kind);
         }
+    }
+
+    /// What `find` makes of the merged lists of now, without holding them longer.
+    pub(super) fn look<T>(&self, find: impl FnOnce(&Merged) -> T) -> T {
+        find(&self.merged.load())
     }
 
     /// The merged lists of now.

@@ -8,11 +8,10 @@ use futures_util::future::join_all;
 use http::Response;
 use http_body_util::{BodyExt, Limited};
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 
 use super::{Context, accepted, post};
 use crate::{
-    body::{Account, Answer},
+    body::Answer,
     edge::Accepts,
     fault::Fault,
     jsonrpc::{Kind, Message, reply},
@@ -71,29 +70,7 @@ pub(super) async fn batch(
 
 /// The answer to one message, where it wants one.
 async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -> Option<(Bytes, Share)> {
-    let account = Account {
-        metrics: Arc::clone(&context.account.metrics),
-        started: Instant::now(),
-        method: "batch".into(),
-        session: Some(session.key),
-        ephemeral: None,
-        target: None,
-        status: None,
-        fault: None,
-        sent: 0,
-        client: context.account.client,
-        in_flight: Vec::new(),
-        places: Vec::new(),
-    };
-    let mut alone = Context {
-        gateway: context.gateway,
-        snapshot: Arc::clone(&context.snapshot),
-        head: context.head,
-        external: context.external,
-        caller: context.caller.clone(),
-        account,
-        id: None,
-    };
+    let mut alone = context.beside(session);
     post::note(&mut alone, message);
     let admitted = match &message.kind {
         Kind::Request { .. } => alone.admit().and_then(|()| alone.admit_to(session)),

@@ -84,8 +84,7 @@ impl Finder<'_> {
                 (Arc::clone(target), Cow::Borrowed(own))
             }
             Route::Catalog(own) => {
-                let (target, own) =
-                    Box::pin(self.listed(kind::Kind::Tools, own)).await.ok_or_else(unknown)?;
+                let (target, own) = self.listed(kind::Kind::Tools, own).await.ok_or_else(unknown)?;
                 (target, Cow::Owned(own))
             }
             Route::None => return Err(unknown()),
@@ -161,11 +160,15 @@ impl Finder<'_> {
 
     async fn listed(&self, kind: kind::Kind, exposed: &str) -> Option<(Arc<Target>, String)> {
         let Self { context, session, of } = self;
-        let view: Arc<View> = context.gateway.view_of(session);
+        let view: Arc<View> = context.gateway.view_of(session, context.account.started);
         let access = context.access().ok()?;
         let asking =
             Asking { sessions: &context.gateway.sessions, session, view: &view, of, access: &access };
-        asking.find(kind, exposed).await.filter(|(target, _)| self.sees(target))
+        let found = match asking.find_known(kind, exposed) {
+            None => Box::pin(asking.find(kind, exposed)).await,
+            known => known,
+        };
+        found.filter(|(target, _)| access.sees_target(target.alias()))
     }
 
     /// Whether the caller sees this target at all.

@@ -13,7 +13,7 @@ use super::{
     unlisted,
 };
 use crate::{
-    body::{Answer, Late},
+    body::Answer,
     edge::Accepts,
     fault::Fault,
     jsonrpc::{Kind, Message},
@@ -44,13 +44,13 @@ pub(super) async fn request(
     };
     context.account.target = Some(destination.target.alias().to_owned());
     let again = destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
-    let of = Arc::new(context.on_behalf_at(&destination.target)?);
+    let of = context.on_behalf_at(&destination.target, of);
     let asked = Asked { session, message, destination, of, accepts };
-    let held = context.gateway.shared.budget.share();
     match attempt(context, &asked, share).await {
         // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).
         Err(Fault::TargetSessionLost { target: _, ran: false }) if again => {
-            Box::pin(attempt(context, &asked, held)).await
+            let share = context.gateway.shared.budget.share();
+            Box::pin(attempt(context, &asked, share)).await
         }
         outcome => outcome,
     }
@@ -91,7 +91,7 @@ async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Resu
     let timeouts = &target.config.timeouts;
     let limits =
         tool.as_deref().map_or_else(|| CallLimits::of(timeouts), |tool| CallLimits::of_tool(timeouts, tool));
-    let forward = Forward {
+    let forward = Box::new(Forward {
         call,
         open,
         of: Arc::clone(of),
@@ -100,13 +100,12 @@ async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Resu
         sent: Instant::now(),
         token,
         stream: None,
-        late: Late::default(),
         held: context.gateway.shared.budget.share(),
         limits,
         pause,
         over: std::sync::OnceLock::new(),
         tasks: *tasks,
-    };
+    });
     relay(forward, Request { body, share }, *accepts).await
 }
 

@@ -71,7 +71,7 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         Some(position) if here(&position) => position.message,
         Some(_) | None => session.known_channel().map_or(0, |channel| channel.outbox.newest()),
     };
-    context.account.places.push(sessions.open_stream(&session)?);
+    context.account.place = Some(sessions.open_stream(&session)?);
     let channel = session.channel();
     let name = match session.version {
         Version::V2024_11_05 => None,
@@ -79,7 +79,7 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
             channel.stream_name(sessions.replica, &sessions.seal, session.key).ok().map(str::to_owned)
         }
     };
-    let view = context.gateway.view_of(&session);
+    let view = context.gateway.view_of(&session, context.account.started);
     let limited = if context.access()?.is_unlimited() {
         None
     } else {

@@ -29,7 +29,7 @@ pub(super) async fn list(
         None | Some(b"null") => None,
         Some(raw) => Some(text(raw).map_err(|_| bad())?),
     };
-    let view = context.gateway.view_of(session);
+    let view = context.gateway.view_of(session, context.account.started);
     let of = Arc::new(context.on_behalf()?);
     let access = context.access()?;
     let asking =

@@ -18,7 +18,7 @@ struct Attached(Option<Events>);
 
 /// The answer whose body is this stream.
 pub(super) fn respond(events: Events) -> Response<Body> {
-    let late = Arc::clone(&events.forward.late);
+    let late = Arc::clone(&events.late);
     let chunks = stream::unfold((Attached(Some(events)), true), |(mut attached, more)| async move {
         if !more {
             return None;

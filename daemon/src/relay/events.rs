@@ -20,6 +20,7 @@ use super::{
     turn::turn,
 };
 use crate::{
+    body::Late,
     fault::Fault,
     jsonrpc::sse::{Event, KEEP_ALIVE, Splitter},
     session::asking::Way,
@@ -32,8 +33,10 @@ const WRITE_BYTES: usize = 64 << 10;
 
 /// A stream under way.
 pub(super) struct Events {
-    pub(super) forward: Forward,
+    pub(super) forward: Box<Forward>,
     pub(super) client: ClientStream,
+    /// What goes wrong once the answer's head has left.
+    pub(super) late: Late,
     source: Source,
     splitter: Splitter,
     resume: Resume,
@@ -69,12 +72,13 @@ enum Step {
 }
 
 impl Events {
-    pub(super) fn new(forward: Forward, client: ClientStream, source: Source) -> Self {
+    pub(super) fn new(forward: Box<Forward>, client: ClientStream, source: Source) -> Self {
         let now = Instant::now();
         let deliveries = forward.call.deliveries();
         Self {
             forward,
             client,
+            late: Late::default(),
             source,
             splitter: Splitter::new(EVENT_BYTES),
             resume: Resume::default(),
@@ -105,7 +109,7 @@ impl Events {
                 self.forward.call.answered();
                 let mut write = Vec::new();
                 self.client.write(&mut write, &fault_json(self.forward.call.id(), &fault), None);
-                self.forward.late.get_or_init(|| fault);
+                self.late.get_or_init(|| fault);
                 Next::Write(Bytes::from(write))
             }
         }
@@ -247,18 +251,18 @@ impl Events {
         let token = self.forward.token.as_deref();
         match judge(&event.data, self.forward.call.id(), token) {
             Verdict::Ask(message) => {
-                let Forward { sessions, call, open, .. } = &self.forward;
+                let Forward { sessions, call, open, .. } = &*self.forward;
                 let way = self.forward.way();
                 if let Some(json) = sessions.ask(call.session(), open, &message, way).await {
                     self.client.write(write, &json, None);
                 }
             }
             Verdict::Withdraw(id) => {
-                let Forward { sessions, call, open, .. } = &self.forward;
+                let Forward { sessions, call, open, .. } = &*self.forward;
                 sessions.withdrawn(call.session(), open, id.as_ref());
             }
             Verdict::Changed(method) => {
-                let Forward { sessions, call, open, .. } = &self.forward;
+                let Forward { sessions, call, open, .. } = &*self.forward;
                 sessions.hint(call.session(), open, &method);
             }
             Verdict::Drop => {}
@@ -302,7 +306,7 @@ impl Events {
         loop {
             while let Some(event) = self.splitter.next_event() {
                 self.resume.note(event.id.as_ref(), event.retry, !event.data.is_empty());
-                let Forward { sessions, call, open, token, .. } = &self.forward;
+                let Forward { sessions, call, open, token, .. } = &*self.forward;
                 match judge(&event.data, call.id(), token.as_deref()) {
                     Verdict::Answer => {
                         self.forward.call.answered();

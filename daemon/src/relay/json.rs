@@ -13,7 +13,7 @@ use tokio::time::timeout_at;
 
 use super::{Forward, json_response};
 use crate::{
-    body::{Answer as Body, Chunks},
+    body::{Answer as Body, Chunks, Late},
     fault::Fault,
     target::exchange::Answer,
 };
@@ -23,7 +23,7 @@ const WHOLE: usize = 64 << 10;
 /// The same, where it speaks of tasks.
 const WHOLE_WITH_TASKS: usize = 4 << 20;
 
-pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Response<Body>, Fault> {
+pub(super) async fn relay(mut forward: Box<Forward>, mut answer: Answer) -> Result<Response<Body>, Fault> {
     forward.call.no_stream();
     let length = answer.body.size_hint().exact();
     let mut read = BytesMut::new();
@@ -39,8 +39,9 @@ pub(super) async fn relay(mut forward: Forward, mut answer: Answer) -> Result<Re
         }
         read.extend_from_slice(&piece);
     }
-    let late = Arc::clone(&forward.late);
-    Ok(json_response(Body::chunks(rest(forward, answer.body, read.freeze()), length).failing(late)))
+    let late = Late::default();
+    let chunks = rest(forward, answer.body, read.freeze(), Arc::clone(&late));
+    Ok(json_response(Body::chunks(chunks, length).failing(late)))
 }
 
 /// An answer that is there to its end.
@@ -54,12 +55,12 @@ async fn whole(forward: &mut Forward, bytes: Bytes) -> Result<Response<Body>, Fa
 }
 
 /// What was read, and then the rest as it comes.
-fn rest(forward: Forward, body: Incoming, read: Bytes) -> Chunks {
+fn rest(forward: Box<Forward>, body: Incoming, read: Bytes, late: Late) -> Chunks {
     let first = stream::iter((!read.is_empty()).then_some(Ok(read)));
-    let more = stream::unfold(Some((forward, body)), |state| async {
-        let (mut forward, mut body) = state?;
+    let more = stream::unfold(Some((forward, body, late)), |state| async {
+        let (mut forward, mut body, late) = state?;
         match chunk(&mut forward, &mut body).await {
-            Ok(Some(data)) => Some((Ok(data), Some((forward, body)))),
+            Ok(Some(data)) => Some((Ok(data), Some((forward, body, late)))),
             Ok(None) => {
                 forward.call.answered();
                 None
@@ -67,7 +68,7 @@ fn rest(forward: Forward, body: Incoming, read: Bytes) -> Chunks {
             // The head is gone: to break off is the only way left to say so.
             Err(fault) => {
                 let error = io::Error::other(fault.message());
-                forward.late.get_or_init(|| fault);
+                late.get_or_init(|| fault);
                 Some((Err(error), None))
             }
         }

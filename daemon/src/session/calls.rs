@@ -2,7 +2,7 @@
 //! a message to deliver on its stream.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry::Vacant},
     sync::Arc,
 };
 
@@ -104,6 +104,8 @@ pub struct Call {
     session: Arc<Session>,
     id: Box<[u8]>,
     answered: bool,
+    /// Whether something may still be handed to it.
+    streams: bool,
     /// Tells why it must end before its answer.
     pub ended: oneshot::Receiver<Fault>,
 }
@@ -185,21 +187,25 @@ impl Call {
         let Beginning { id, target, stream, token } = beginning;
         let (end, ended) = oneshot::channel();
         let id: Box<[u8]> = id.into();
+        let streams = stream.is_some();
         let mut calls = session.calls.0.lock();
-        if calls.running.contains_key(&id) {
-            return Err(Fault::DuplicateId);
-        }
+        let Vacant(place) = calls.running.entry(id.clone()) else { return Err(Fault::DuplicateId) };
+        place.insert(Entry {
+            target: Arc::clone(target),
+            end: Some(end),
+            stream,
+            token,
+            waiting: Vec::new(),
+        });
         if !calls.abandoned.is_empty() {
             calls.abandoned.retain(|call| call.id != id);
         }
-        let entry = Entry { target: Arc::clone(target), end: Some(end), stream, token, waiting: Vec::new() };
-        calls.running.insert(id.clone(), entry);
         drop(calls);
         // A session that ended meanwhile has called `end_all` already.
         if let Some(reason) = session.end_reason() {
             session.calls.end_all(&Fault::SessionEnded(reason));
         }
-        Ok(Self { session: Arc::clone(session), id, answered: false, ended })
+        Ok(Self { session: Arc::clone(session), id, answered: false, streams, ended })
     }
 
     /// Its id, as the client wrote it.
@@ -239,7 +245,10 @@ impl Call {
 
     /// Notes that its answer is no stream, or is one no longer: nothing can be handed to it, and what waits goes another
     /// way.
-    pub fn no_stream(&self) {
+    pub fn no_stream(&mut self) {
+        if !std::mem::take(&mut self.streams) {
+            return;
+        }
         let mut calls = self.session.calls.0.lock();
         let waiting = calls.running.get_mut(&self.id).map(|entry| {
             entry.stream = None;

@@ -21,6 +21,11 @@ impl Revoked {
         Self { denied: gateway.auth.denied.clone(), cluster_issuer, end_before }
     }
 
+    /// Whether no session ends by it.
+    pub fn is_nothing(&self) -> bool {
+        self.denied.is_empty() && self.end_before.is_none()
+    }
+
     /// Whether a session of this record must end now. A time that is yet to come ends nothing before it has.
     pub fn covers(&self, record: &Record, now: Timestamp) -> bool {
         self.end_before.is_some_and(|before| before <= now && record.created < before)

@@ -246,7 +246,7 @@ impl Sessions {
             // It may have ended while its record could not be removed, and is not read through again then.
             Some(session) if session.alive(now) && !self.revokes(&session) => session,
             Some(_) => return Err(Fault::UnknownSession),
-            None => self.read_through(key, principal, now).await?,
+            None => Box::pin(self.read_through(key, principal, now)).await?,
         };
         session.touch(now);
         Ok(session)
@@ -272,7 +272,8 @@ impl Sessions {
 
     /// Whether the configuration of now ends this session.
     pub(super) fn revokes(&self, session: &Session) -> bool {
-        self.revoked.load().covers(&session.stored().record, self.now())
+        let revoked = self.revoked.load();
+        !revoked.is_nothing() && revoked.covers(&session.stored().record, self.now())
     }
 
     /// Enters a session; of two that race, the first is the one.

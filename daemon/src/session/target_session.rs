@@ -62,7 +62,10 @@ impl TargetSession {
 
     /// Notes that a request uses it on behalf of `of`.
     pub fn used_by(&self, of: &Arc<OnBehalf>) {
-        self.newest.store(Arc::clone(of));
+        // Nearly always it says the same, and to replace it costs every core more than to look.
+        if **self.newest.load() != **of {
+            self.newest.store(Arc::clone(of));
+        }
     }
 
     /// Its session, for what belongs to no request: on behalf of whoever used it last.

@@ -33,7 +33,16 @@ type Outcome = Result<Arc<TargetSession>, Fault>;
 enum Found {
     Outcome(Outcome),
     Opening(watch::Receiver<Option<Outcome>>),
-    Begin(watch::Sender<Option<Outcome>>, watch::Receiver<Option<Outcome>>),
+    Begin(Arc<Target>, watch::Sender<Option<Outcome>>, watch::Receiver<Option<Outcome>>),
+}
+
+/// What comes of a handshake that runs. It is bounded, and so is this wait.
+async fn opened(mut opening: watch::Receiver<Option<Outcome>>) -> Outcome {
+    match opening.wait_for(Option::is_some).await.as_deref() {
+        Ok(Some(outcome)) => outcome.clone(),
+        // A sender that is gone was dropped by the shutdown.
+        Ok(None) | Err(_) => Err(Fault::ShuttingDown),
+    }
 }
 
 impl Sessions {
@@ -49,8 +58,18 @@ impl Sessions {
     ) -> Outcome {
         // The configuration may have changed since the request looked at it.
         let same = |current: &&Arc<Target>| current.config.uid == target.config.uid;
-        let current = self.targets.load().iter().find(same).map(Arc::clone);
-        let outcome = self.find_or_begin(session, current.as_ref().unwrap_or(target), of).await;
+        let found = {
+            let targets = self.targets.load();
+            session.look_up(targets.iter().find(same).unwrap_or(target))
+        };
+        let outcome = match found {
+            Found::Outcome(outcome) => outcome,
+            Found::Opening(opening) => opened(opening).await,
+            Found::Begin(target, tell, opening) => {
+                self.begin_beside(session, target, of, tell);
+                opened(opening).await
+            }
+        };
         if let Ok(open) = &outcome {
             open.used_by(of);
             // It may change at any time, and looks for what is open behind its entry.
@@ -63,43 +82,31 @@ impl Sessions {
         outcome
     }
 
-    async fn find_or_begin(
+    /// Begins a target session in a task of its own: a caller that leaves must not take the others' handshake with it.
+    fn begin_beside(
         self: &Arc<Self>,
         session: &Arc<Session>,
-        target: &Arc<Target>,
+        target: Arc<Target>,
         of: &Arc<OnBehalf>,
-    ) -> Outcome {
-        let mut opening = match session.look_up(target) {
-            Found::Outcome(outcome) => return outcome,
-            Found::Opening(opening) => opening,
-            Found::Begin(tell, opening) => {
-                // A task of its own: a caller that leaves must not take the others' handshake with it.
-                let (sessions, session, target) = (Arc::clone(self), Arc::clone(session), Arc::clone(target));
-                let of = Arc::clone(of);
-                self.tasks.spawn(async move {
-                    let outcome = sessions.begin(&session, &target, &of).await;
-                    session.settle(&target, &outcome);
-                    // Looked at behind the entry: an end takes the entries first and finds this one, or came before
-                    // and is seen here.
-                    let outcome = match session.end_reason() {
-                        None => outcome,
-                        Some(reason) => {
-                            if let Some(open) = session.take_target(&target) {
-                                target.delete_later(open.newest_wire(), &sessions.tasks);
-                            }
-                            Err(Fault::SessionEnded(reason))
-                        }
-                    };
-                    tell.send_replace(Some(outcome));
-                });
-                opening
-            }
-        };
-        // The handshake is bounded, and so is this wait; a sender that is gone was dropped by the shutdown.
-        match opening.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(outcome)) => outcome.clone(),
-            Ok(None) | Err(_) => Err(Fault::ShuttingDown),
-        }
+        tell: watch::Sender<Option<Outcome>>,
+    ) {
+        let (sessions, session, of) = (Arc::clone(self), Arc::clone(session), Arc::clone(of));
+        self.tasks.spawn(async move {
+            let outcome = sessions.begin(&session, &target, &of).await;
+            session.settle(&target, &outcome);
+            // Looked at behind the entry: an end takes the entries first and finds this one, or came before and is seen
+            // here.
+            let outcome = match session.end_reason() {
+                None => outcome,
+                Some(reason) => {
+                    if let Some(open) = session.take_target(&target) {
+                        target.delete_later(open.newest_wire(), &sessions.tasks);
+                    }
+                    Err(Fault::SessionEnded(reason))
+                }
+            };
+            tell.send_replace(Some(outcome));
+        });
     }
 
     async fn begin(
@@ -191,7 +198,7 @@ impl Session {
             None => {
                 let (tell, opening) = watch::channel(None);
                 ties.slots.insert(uid, Slot::Opening(opening.clone()));
-                Found::Begin(tell, opening)
+                Found::Begin(Arc::clone(target), tell, opening)
             }
         }
     }

@@ -71,7 +71,7 @@ pub async fn exchange(target: &Target, wire: &Wire, body: Outgoing) -> Result<An
         Class::Json => Ok(Answer { headers: head.headers, events: false, body }),
         Class::Events => Ok(Answer { headers: head.headers, events: true, body }),
         Class::Failure(failure) => Err(NoAnswer::Failure(failure)),
-        Class::Refusal(status) => Err(refused(status, body, wire).await),
+        Class::Refusal(status) => Err(Box::pin(refused(status, body, wire)).await),
     }
 }
 

@@ -27,6 +27,11 @@ impl OnBehalf {
     }
 }
 
+/// Whether a target of this configuration takes anything of a client's request but its message.
+pub fn takes(config: &TargetConfig) -> bool {
+    !config.request_headers.is_empty() || !config.query_parameters.is_empty()
+}
+
 /// What of a target's answer's headers is handed back to the client.
 pub fn handed_back(headers: &HeaderMap, config: &TargetConfig) -> HeaderMap {
     picked(headers, &config.response_headers, never_to_client)

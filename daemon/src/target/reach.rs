@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, FutureExt, TryFutureExt};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header::CONTENT_TYPE};
 use hyper::{
     body::Incoming,
@@ -31,15 +31,12 @@ use tokio::io::DuplexStream;
 use tower_service::Service;
 
 use super::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, Sent,
     body::Outgoing,
     connect::{IDLE_CONNECTIONS, IDLE_TIMEOUT, Pool},
     describe,
 };
-use crate::{
-    bridge::{Bridge, Http, Source},
-    fault::TargetFailure,
-};
+use crate::bridge::{Bridge, Http, Source};
 
 /// The way to a target.
 #[derive(Debug)]
@@ -94,22 +91,19 @@ impl Reach {
     }
 
     /// Sends a request.
-    pub(super) async fn request(
-        &self,
-        request: Request<Outgoing>,
-    ) -> Result<Response<Incoming>, TargetFailure> {
+    pub(super) fn request(&self, request: Request<Outgoing>) -> impl Future<Output = Sent> {
         let answer = match self {
-            Self::Network(pool) => pool.request(request).await,
-            Self::Bridge(client) => client.request(request).await,
+            Self::Network(pool) => Either::Left(pool.request(request)),
+            Self::Bridge(client) => Either::Left(client.request(request)),
             Self::Either { network, bridge, old } => {
                 // Only `initialize` comes before a version is negotiated.
                 let begins =
                     request.method() == Method::POST && !request.headers().contains_key(PROTOCOL_VERSION);
                 match (begins, old.load(Ordering::Relaxed)) {
-                    (false, true) => bridge.request(request).await,
-                    (false, false) => network.request(request).await,
+                    (false, true) => Either::Left(bridge.request(request)),
+                    (false, false) => Either::Left(network.request(request)),
                     // Asked anew for each session: the server may have been replaced by a newer one.
-                    (true, _) => Box::pin(begin(network, bridge, old, request)).await,
+                    (true, _) => Either::Right(begin(network, bridge, old, request).boxed()),
                 }
             }
         };

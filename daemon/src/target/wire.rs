@@ -20,7 +20,7 @@ pub struct Wire {
 }
 
 /// On whose behalf a request goes to a target, and what of the client's request goes with it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct OnBehalf {
     /// The caller's verified token, for a token exchange; never sent to a target. None for the gateway's own requests.
     pub token: Option<Arc<str>>,
