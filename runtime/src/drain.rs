@@ -1,8 +1,12 @@
 //! Ordered shutdown: every spawned task is tracked, told to finish, and at the deadline dropped.
 
-use std::time::Duration;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::time::timeout;
+use parking_lot::Mutex;
+use tokio::{
+    task::{self, AbortHandle},
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Handed to every part that spawns; cloning is cheap.
@@ -13,8 +17,31 @@ pub struct Tasks {
     pub drain: CancellationToken,
     /// Answer what is open with an error and end: the deadline has come.
     pub stop: CancellationToken,
-    /// Dropped at the next await.
-    kill: CancellationToken,
+    /// For the end: a token that all tasks look at would be looked at whenever one of them is polled.
+    running: Arc<Mutex<Running>>,
+}
+
+/// The tasks that run.
+#[derive(Debug, Default)]
+struct Running {
+    /// None where a task left before it was entered.
+    handles: HashMap<task::Id, Option<AbortHandle>>,
+    /// Whether whatever begins now is dropped, too.
+    killed: bool,
+}
+
+/// A task among those that run, for as long as it does.
+struct Member(Arc<Mutex<Running>>);
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if let Some(id) = task::try_id() {
+            let mut running = self.0.lock();
+            if running.handles.remove(&id).is_none() {
+                running.handles.insert(id, None);
+            }
+        }
+    }
 }
 
 /// How a shutdown went.
@@ -35,11 +62,22 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 impl Tasks {
     /// Spawns work that the shutdown waits for.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let kill = self.kill.clone();
-        self.tracker.spawn(async move {
-            // Nothing to tell apart: ended by itself or dropped, the tracker counts it out.
-            let _: Option<()> = kill.run_until_cancelled(work).await;
+        let member = Member(Arc::clone(&self.running));
+        let task = self.tracker.spawn(async move {
+            work.await;
+            drop(member);
         });
+        let handle = task.abort_handle();
+        let mut running = self.running.lock();
+        if running.handles.remove(&handle.id()).is_none() {
+            running.handles.insert(handle.id(), Some(handle.clone()));
+        }
+        let killed = running.killed;
+        // What is aborted may end here and now, and leave.
+        drop(running);
+        if killed {
+            handle.abort();
+        }
     }
 
     /// How many tasks run.
@@ -63,16 +101,33 @@ impl Tasks {
         let left = self.tracker.len();
         self.stop.cancel();
         if timeout(LAST_WORDS, self.tracker.wait()).await.is_err() {
-            self.kill.cancel();
+            self.kill();
             self.tracker.wait().await;
         }
         Outcome::Forced { left }
+    }
+
+    /// Drops what runs, each at its next await.
+    fn kill(&self) {
+        let mut running = self.running.lock();
+        running.killed = true;
+        let handles: Vec<AbortHandle> = running.handles.values().flatten().cloned().collect();
+        drop(running);
+        handles.iter().for_each(AbortHandle::abort);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Begins a task that overstays when it is dropped.
+    struct Last(Tasks);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.0.spawn(std::future::pending());
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_shutdown_forces_what_overstays() {
@@ -83,6 +138,27 @@ mod tests {
         let outcome = tasks.shutdown(Duration::from_secs(25), std::future::pending()).await;
         assert_eq!(outcome, Outcome::Forced { left: 1 });
         assert_eq!(tasks.running(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_ended_is_not_held_and_what_begins_behind_the_end_ends_as_well() {
+        let tasks = Tasks::default();
+        for _ in 0..100 {
+            tasks.spawn(async {});
+        }
+        while tasks.running() > 0 {
+            task::yield_now().await;
+        }
+        assert!(tasks.running.lock().handles.is_empty());
+        let late = tasks.clone();
+        // Its last words are another task that overstays.
+        tasks.spawn(async move {
+            let _last = Last(late);
+            std::future::pending::<()>().await;
+        });
+        let outcome = tasks.shutdown(Duration::from_secs(1), std::future::pending()).await;
+        assert_eq!((outcome, tasks.running()), (Outcome::Forced { left: 1 }, 0));
+        assert!(tasks.running.lock().handles.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
