@@ -156,7 +156,7 @@ pub async fn relay(
             forward.call.answered();
             Err(fault)
         }
-        Head::Stream => Ok(attached::respond(events(forward, Source::Head(pending)))),
+        Head::Stream => Ok(Box::pin(attached::respond(events(forward, Source::Head(pending)))).await),
         Head::TooLate => {
             forward.call.answered();
             Err(forward.too_late())
@@ -174,7 +174,7 @@ async fn answered(
     let mut response = match (answer.events, accepts) {
         (false, _) => json::relay(forward, answer).await,
         (true, Accepts::JsonOrStream) if forward.open_stream() => {
-            Ok(attached::respond(events(forward, Source::Body(answer.body))))
+            Ok(Box::pin(attached::respond(events(forward, Source::Body(answer.body)))).await)
         }
         (true, Accepts::Json | Accepts::JsonOrStream) => {
             let events = Events::new(forward, ClientStream::none(), Source::Body(answer.body));

@@ -8,7 +8,6 @@ use futures_util::stream;
 use http::Response;
 use mooring_runtime::Tasks;
 use tokio::{sync::watch, time::timeout};
-use tokio_util::sync::CancellationToken;
 
 use super::Context;
 use crate::{
@@ -16,7 +15,11 @@ use crate::{
     fault::Fault,
     jsonrpc::{reply, sse},
     relay::{SILENCE, event_response},
-    session::{Session, event_id::Position, posts::Post},
+    session::{
+        Session,
+        event_id::Position,
+        posts::{Parted, Post, Reader},
+    },
 };
 
 /// A stream that was taken up.
@@ -24,8 +27,8 @@ struct Resumed {
     session: Arc<Session>,
     post: Arc<Post>,
     changes: watch::Receiver<u64>,
-    /// Fires when yet another connection takes it over.
-    reader: CancellationToken,
+    /// This connection, until yet another takes it over.
+    reader: Reader,
     tasks: Tasks,
     name: String,
     written: u64,
@@ -87,7 +90,7 @@ impl Resumed {
             // A session that ends, ends its calls, and each says so on its stream; so does one that is given up.
             let changed = tokio::select! {
                 biased;
-                () = self.reader.cancelled() => return None,
+                Parted::Taken | Parted::GivenUp = self.post.parted(Some(self.reader)) => return None,
                 () = self.tasks.stop.cancelled() => return None,
                 changed = timeout(SILENCE, self.changes.changed()) => changed,
             };
@@ -102,6 +105,6 @@ impl Resumed {
 
 impl Drop for Resumed {
     fn drop(&mut self) {
-        self.session.channel().posts.detach(self.post.number, &self.reader);
+        self.session.channel().posts.detach(self.post.number, self.reader);
     }
 }

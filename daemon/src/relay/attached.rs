@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use futures_util::stream;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http::Response;
 use tokio::runtime::Handle;
 
@@ -14,34 +15,50 @@ use super::{
 use crate::body::Answer as Body;
 
 /// A stream that a connection reads.
-struct Attached(Option<Events>);
+struct Attached {
+    /// None once it has ended.
+    events: Option<Events>,
+    /// Whether this connection is to read on.
+    more: bool,
+}
 
-/// The answer whose body is this stream.
-pub(super) fn respond(events: Events) -> Response<Body> {
+/// The answer whose body is this stream. What is ready of it leaves with the head, in one write.
+pub(super) async fn respond(events: Events) -> Response<Body> {
     let late = Arc::clone(&events.late);
-    let chunks = stream::unfold((Attached(Some(events)), true), |(mut attached, more)| async move {
-        if !more {
-            return None;
-        }
-        let events = attached.0.as_mut()?;
-        match events.next().await {
-            Next::Write(chunk) => Some((Chunk::Ok(chunk), (attached, true))),
-            Next::Rest(chunk) => Some((Chunk::Ok(chunk), (attached, false))),
-            // What runs on is begun when this is dropped.
-            Next::Taken => None,
-            Next::End => {
-                attached.finish();
-                None
-            }
-        }
+    let mut attached = Attached { events: Some(events), more: true };
+    let first = attached.next().await.map(Chunk::Ok);
+    let rest = stream::unfold(attached, |mut attached| async move {
+        let chunk = attached.next().await?;
+        Some((Chunk::Ok(chunk), attached))
     });
-    event_response(Body::chunks(Box::pin(chunks), None).failing(late))
+    event_response(Body::chunks(Box::pin(stream::iter(first).chain(rest)), None).failing(late))
 }
 
 impl Attached {
+    /// The next write; none where there is none for this connection.
+    async fn next(&mut self) -> Option<Bytes> {
+        let events = self.events.as_mut().filter(|_| self.more)?;
+        match events.next().await {
+            Next::Write(chunk) => Some(chunk),
+            Next::Rest(chunk) => {
+                self.more = false;
+                Some(chunk)
+            }
+            // What runs on is begun when this is dropped.
+            Next::Taken => {
+                self.more = false;
+                None
+            }
+            Next::End => {
+                self.finish();
+                None
+            }
+        }
+    }
+
     /// The stream has been written to its end; whether its client got that, only the client knows.
     fn finish(&mut self) {
-        if let Some(events) = self.0.take() {
+        if let Some(events) = self.events.take() {
             keep(&events);
         }
     }
@@ -49,10 +66,10 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        if self.0.as_ref().is_some_and(Events::ended) {
+        if self.events.as_ref().is_some_and(Events::ended) {
             return self.finish();
         }
-        let Some(events) = self.0.take() else { return };
+        let Some(events) = self.events.take() else { return };
         if events.client.kept().is_none() {
             return;
         }

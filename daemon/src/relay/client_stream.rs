@@ -4,11 +4,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     jsonrpc::sse::{self, Event},
-    session::{Session, event_id::StreamName, posts::Post, table::Sessions},
+    session::{
+        Session,
+        event_id::StreamName,
+        posts::{Parted, Post, Reader},
+        table::Sessions,
+    },
     version::Version,
 };
 
@@ -22,8 +26,8 @@ pub(super) struct ClientStream {
 #[derive(Debug)]
 struct Kept {
     post: Arc<Post>,
-    /// Fires when another connection takes the stream over; none once that is known.
-    reader: Option<CancellationToken>,
+    /// The connection that reads it; none once another has taken it over.
+    reader: Option<Reader>,
     /// What ids begin with.
     name: String,
 }
@@ -92,16 +96,22 @@ impl ClientStream {
     /// Its connection is gone: the stream is one without a client, unless another has taken it over.
     pub(super) fn lost(&self, session: &Session) {
         if let Some(kept) = &self.kept
-            && let Some(reader) = &kept.reader
+            && let Some(reader) = kept.reader
         {
             session.channel().posts.detach(kept.post.number, reader);
         }
     }
 
-    /// Waits until another connection takes the stream over.
-    pub(super) async fn taken_over(&self) {
-        match self.kept.as_ref().and_then(|kept| kept.reader.as_ref()) {
-            Some(reader) => reader.cancelled().await,
+    /// What has ended its connection's part in the stream.
+    pub(super) fn has_parted(&self) -> Option<Parted> {
+        let Kept { post, reader, name: _ } = self.kept.as_ref()?;
+        post.has_parted(*reader)
+    }
+
+    /// Waits for that.
+    pub(super) async fn parted(&self) -> Parted {
+        match &self.kept {
+            Some(Kept { post, reader, name: _ }) => post.parted(*reader).await,
             None => std::future::pending().await,
         }
     }
@@ -110,14 +120,6 @@ impl ClientStream {
     pub(super) fn detached(&mut self) {
         if let Some(kept) = &mut self.kept {
             kept.reader = None;
-        }
-    }
-
-    /// Waits until nobody will come back to it.
-    pub(super) async fn given_up(&self) {
-        match &self.kept {
-            Some(kept) => kept.post.given_up.cancelled().await,
-            None => std::future::pending().await,
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     body::Late,
     fault::Fault,
     jsonrpc::sse::{Event, KEEP_ALIVE, Splitter},
-    session::asking::Way,
+    session::{asking::Way, posts::Parted},
 };
 
 /// The largest event that is relayed.
@@ -121,10 +121,10 @@ impl Events {
         if !self.begun {
             self.begun = true;
             self.client.primer(&mut write);
-            // What is ready leaves with the head and the priming event, in one write.
+            // What is ready leaves with the priming event and the head, which wait for nothing else.
             turn().await;
             first = self.step().now_or_never().transpose()?;
-            if first.is_none() && !write.is_empty() {
+            if first.is_none() {
                 return Ok(Next::Write(Bytes::from(write)));
             }
         }
@@ -169,6 +169,10 @@ impl Events {
 
     /// Waits for more of the stream, for silence, for the end of the call, or for its bound. Cancel-safe.
     async fn step(&mut self) -> Result<Step, Fault> {
+        // Looked at first: a target that never falls silent is not waited for below.
+        if let Some(parted) = self.client.has_parted() {
+            return self.parted(parted);
+        }
         let more = loop {
             // Before the clock is looked at, so that none of its changes is missed.
             let resumes = self.forward.pause.resumes();
@@ -177,10 +181,9 @@ impl Events {
             tokio::select! {
                 biased;
                 ended = &mut self.forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
-                () = self.client.taken_over() => return Ok(Step::Taken),
-                () = self.client.given_up() => return Err(self.forward.abandoned()),
                 () = next_delivery(&mut self.deliveries) => return Ok(Step::Delivered),
                 more = timeout_at(wake, self.source.more()) => break more,
+                parted = self.client.parted() => return self.parted(parted),
                 () = resumes, if stands => {}
             }
         };
@@ -211,6 +214,13 @@ impl Events {
             }
             Ok(More::End) if self.splitter.finish() => Ok(Step::Data(Bytes::new())),
             Ok(More::End) => Ok(Step::End),
+        }
+    }
+
+    fn parted(&self, parted: Parted) -> Result<Step, Fault> {
+        match parted {
+            Parted::Taken => Ok(Step::Taken),
+            Parted::GivenUp => Err(self.forward.abandoned()),
         }
     }
 

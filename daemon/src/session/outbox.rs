@@ -1,7 +1,7 @@
 //! What one client stream carries: its last messages, numbered, so that a client that lost its connection can be given
 //! what it missed. Bounded; knows nothing of HTTP.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::OnceLock};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -13,10 +13,11 @@ const MOST_MESSAGES: usize = 256;
 const MOST_BYTES: usize = 256 << 10;
 
 /// The messages of one stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outbox {
     ring: Mutex<Ring>,
-    changed: watch::Sender<u64>,
+    /// Made for the first who follows: most streams have one reader, which needs none.
+    changed: OnceLock<watch::Sender<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -37,12 +38,6 @@ pub struct Read {
     pub closed: bool,
 }
 
-impl Default for Outbox {
-    fn default() -> Self {
-        Self { ring: Mutex::default(), changed: watch::Sender::new(0) }
-    }
-}
-
 impl Outbox {
     /// Adds a message; its number. Numbers begin at 1 and grow by 1.
     pub fn push(&self, message: Bytes) -> u64 {
@@ -56,14 +51,19 @@ impl Outbox {
         }
         let number = ring.gone + ring.held.len() as u64;
         drop(ring);
-        self.changed.send_replace(number);
+        // Who begins to follow behind this finds the message in the ring.
+        if let Some(changed) = self.changed.get() {
+            changed.send_replace(number);
+        }
         number
     }
 
     /// Says that no message will come any more.
     pub fn close(&self) {
         self.ring.lock().closed = true;
-        self.changed.send_modify(|_| {});
+        if let Some(changed) = self.changed.get() {
+            changed.send_modify(|_| {});
+        }
     }
 
     /// The messages behind number `after`; 0 for all that are held.
@@ -88,7 +88,7 @@ impl Outbox {
 
     /// Follows what is pushed, and the end.
     pub fn follow(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
+        self.changed.get_or_init(|| watch::Sender::new(0)).subscribe()
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
 use super::outbox::Outbox;
 
@@ -36,44 +40,91 @@ pub struct Post {
     pub number: u32,
     /// What it carries.
     pub outbox: Outbox,
-    /// Fires when nobody will come back to it any more.
-    pub given_up: CancellationToken,
-    /// Fires when another connection takes it over.
-    reader: Mutex<CancellationToken>,
+    /// Which connection reads it: the newest.
+    reader: AtomicU32,
+    given_up: AtomicBool,
+    /// Fires at every change of the two.
+    changed: Notify,
+}
+
+/// A connection that reads a stream, one of several that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader(u32);
+
+/// What ends a connection's part in a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parted {
+    /// Another connection has taken it over.
+    Taken,
+    /// Nobody will come back to it.
+    GivenUp,
+}
+
+impl Post {
+    /// Whether the part of `reader` has ended, or, where no connection reads it, the stream was given up.
+    pub fn has_parted(&self, reader: Option<Reader>) -> Option<Parted> {
+        if self.given_up.load(Ordering::Acquire) {
+            return Some(Parted::GivenUp);
+        }
+        reader.filter(|Reader(number)| *number != self.reader.load(Ordering::Acquire)).map(|_| Parted::Taken)
+    }
+
+    /// Waits for that.
+    pub async fn parted(&self, reader: Option<Reader>) -> Parted {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Before the state is looked at, so that no change is missed.
+            changed.as_mut().enable();
+            if let Some(parted) = self.has_parted(reader) {
+                return parted;
+            }
+            changed.await;
+        }
+    }
+
+    fn give_up(&self) {
+        self.given_up.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    fn next_reader(&self) -> Reader {
+        let reader = Reader(self.reader.fetch_add(1, Ordering::AcqRel).wrapping_add(1));
+        self.changed.notify_waiters();
+        reader
+    }
 }
 
 impl Posts {
-    /// A new stream, and the token that fires when another connection takes it over.
-    pub fn open(&self) -> (Arc<Post>, CancellationToken) {
-        let reader = CancellationToken::new();
+    /// A new stream, and the connection that reads it first.
+    pub fn open(&self) -> (Arc<Post>, Reader) {
         let mut numbered = self.0.lock();
         numbered.last = numbered.last.checked_add(1).unwrap_or(1);
         let post = Arc::new(Post {
             number: numbered.last,
             outbox: Outbox::default(),
-            given_up: CancellationToken::new(),
-            reader: Mutex::new(reader.clone()),
+            reader: AtomicU32::new(0),
+            given_up: AtomicBool::new(false),
+            changed: Notify::new(),
         });
         numbered.streams.insert(post.number, Arc::clone(&post));
-        (post, reader)
+        (post, Reader(0))
     }
 
     /// The stream of that number, taken over from whoever reads it.
-    pub fn take(&self, number: u32) -> Option<(Arc<Post>, CancellationToken)> {
+    pub fn take(&self, number: u32) -> Option<(Arc<Post>, Reader)> {
         let mut numbered = self.0.lock();
         let post = numbered.streams.get(&number).cloned()?;
         // It has a client again, and is none of those that are given up for want of one.
         numbered.detached.retain(|detached| *detached != number);
-        let reader = CancellationToken::new();
-        std::mem::replace(&mut *post.reader.lock(), reader.clone()).cancel();
+        let reader = post.next_reader();
         Some((post, reader))
     }
 
-    /// Notes that a stream lost the client that read it by this token; nothing, where another has taken it over.
-    pub fn detach(&self, number: u32, reader: &CancellationToken) {
+    /// Notes that a stream lost the client that read it as `reader`; nothing, where another has taken it over.
+    pub fn detach(&self, number: u32, reader: Reader) {
         let mut numbered = self.0.lock();
-        let under_way = numbered.streams.contains_key(&number) && !numbered.finished.contains(&number);
-        if reader.is_cancelled() || !under_way {
+        let Some(post) = numbered.streams.get(&number) else { return };
+        if post.has_parted(Some(reader)).is_some() || numbered.finished.contains(&number) {
             return;
         }
         numbered.detached.push_back(number);
@@ -81,7 +132,7 @@ impl Posts {
             && let Some(oldest) = numbered.detached.pop_front()
             && let Some(post) = numbered.streams.remove(&oldest)
         {
-            post.given_up.cancel();
+            post.give_up();
         }
     }
 
@@ -121,9 +172,26 @@ mod tests {
         let (post, first) = posts.open();
         let (same, second) = posts.take(post.number).unwrap();
         assert!(Arc::ptr_eq(&post, &same));
-        assert!(first.is_cancelled() && !second.is_cancelled());
+        assert_eq!(
+            (post.has_parted(Some(first)), post.has_parted(Some(second))),
+            (Some(Parted::Taken), None)
+        );
         posts.close(post.number);
         assert!(posts.take(post.number).is_none());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_the_end_of_its_part_hears_of_it() {
+        let posts = Posts::default();
+        let (post, first) = posts.open();
+        let mut waits = Box::pin(post.parted(Some(first)));
+        assert!(futures_util::poll!(&mut waits).is_pending());
+        let (_, second) = posts.take(post.number).unwrap();
+        assert_eq!(waits.await, Parted::Taken);
+        let mut waits = Box::pin(post.parted(Some(second)));
+        assert!(futures_util::poll!(&mut waits).is_pending());
+        post.give_up();
+        assert_eq!(waits.await, Parted::GivenUp);
     }
 
     #[test]
@@ -131,9 +199,9 @@ mod tests {
         let posts = Posts::default();
         let (all, readers): (Vec<_>, Vec<_>) = (0..=MOST_DETACHED).map(|_| posts.open()).unzip();
         for (post, reader) in all.iter().zip(&readers) {
-            posts.detach(post.number, reader);
+            posts.detach(post.number, *reader);
         }
-        let given_up: Vec<bool> = all.iter().map(|post| post.given_up.is_cancelled()).collect();
+        let given_up: Vec<bool> = all.iter().map(|post| post.has_parted(None).is_some()).collect();
         assert!(given_up[0] && !given_up[1..].contains(&true), "{given_up:?}");
         assert!(posts.take(all[0].number).is_none() && posts.take(all[1].number).is_some());
     }
@@ -142,19 +210,19 @@ mod tests {
     fn finished_streams_are_kept_beside_those_under_way_and_take_no_place_of_theirs() {
         let posts = Posts::default();
         let (away, reader) = posts.open();
-        posts.detach(away.number, &reader);
+        posts.detach(away.number, reader);
         let finished: Vec<u32> = (0..=MOST_FINISHED)
             .map(|_| {
                 let (post, reader) = posts.open();
                 assert!(posts.finish(post.number));
                 // Its connection is seen to be gone only now.
-                posts.detach(post.number, &reader);
+                posts.detach(post.number, reader);
                 post.number
             })
             .collect();
         let kept: Vec<bool> = finished.iter().map(|number| posts.take(*number).is_some()).collect();
         assert!(!kept[0] && !kept[1..].contains(&false), "{kept:?}");
-        assert!(!away.given_up.is_cancelled() && posts.take(away.number).is_some());
+        assert!(away.has_parted(None).is_none() && posts.take(away.number).is_some());
         posts.close(away.number);
         assert!(!posts.finish(away.number), "one that was given up came back");
     }
@@ -163,20 +231,20 @@ mod tests {
     fn a_stream_that_was_taken_up_again_is_not_given_up_until_it_is_lost_again() {
         let posts = Posts::default();
         let (kept, first) = posts.open();
-        posts.detach(kept.number, &first);
+        posts.detach(kept.number, first);
         let (_, second) = posts.take(kept.number).unwrap();
         // The connection that it was taken from is seen to be gone only now.
-        posts.detach(kept.number, &first);
+        posts.detach(kept.number, first);
         let lose_others = || {
             for _ in 0..=MOST_DETACHED {
                 let (other, reader) = posts.open();
-                posts.detach(other.number, &reader);
+                posts.detach(other.number, reader);
             }
         };
         lose_others();
-        assert!(!kept.given_up.is_cancelled());
-        posts.detach(kept.number, &second);
+        assert!(kept.has_parted(None).is_none());
+        posts.detach(kept.number, second);
         lose_others();
-        assert!(kept.given_up.is_cancelled());
+        assert!(kept.has_parted(None).is_some());
     }
 }
