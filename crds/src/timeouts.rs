@@ -20,9 +20,10 @@ pub struct Timeouts {
     #[schemars(range(min = 1))]
     pub request_seconds: i32,
     /// Seconds a client may take to answer a question of the server's; the request's own clock stands meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Default 600.
+    #[serde(default = "client_answer_seconds")]
     #[schemars(range(min = 1))]
-    pub client_answer_seconds: Option<i32>,
+    pub client_answer_seconds: i32,
     /// Seconds a request may take in all. Default 3600.
     #[serde(default = "maximum_seconds")]
     #[schemars(range(min = 1))]
@@ -39,7 +40,7 @@ impl Default for Timeouts {
         Self {
             connect_seconds: connect_seconds(),
             request_seconds: request_seconds(),
-            client_answer_seconds: None,
+            client_answer_seconds: client_answer_seconds(),
             maximum_seconds: maximum_seconds(),
             overrides: Vec::new(),
         }
@@ -52,6 +53,10 @@ fn connect_seconds() -> i32 {
 
 fn request_seconds() -> i32 {
     300
+}
+
+fn client_answer_seconds() -> i32 {
+    600
 }
 
 fn maximum_seconds() -> i32 {

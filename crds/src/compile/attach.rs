@@ -126,13 +126,10 @@ fn attach_one(
 }
 
 fn compile_timeouts(timeouts: &Timeouts) -> TimeoutsConfig {
-    let usual = TimeoutsConfig::default();
     TimeoutsConfig {
         connect_seconds: timeouts.connect_seconds.unsigned_abs(),
         request_seconds: timeouts.request_seconds.unsigned_abs(),
-        client_answer_seconds: timeouts
-            .client_answer_seconds
-            .map_or(usual.client_answer_seconds, i32::unsigned_abs),
+        client_answer_seconds: timeouts.client_answer_seconds.unsigned_abs(),
         maximum_seconds: timeouts.maximum_seconds.unsigned_abs(),
         overrides: timeouts
             .overrides
