@@ -35,7 +35,7 @@ use self::view::View;
 use crate::{
     capabilities::ClientCapabilities,
     config::snapshot::Snapshot,
-    version::{LATEST, VERSIONS, Version},
+    version::{VERSIONS, Version},
 };
 
 /// The most views at once; those without capabilities, one for each version, always have their place among them.
@@ -66,6 +66,8 @@ struct Table {
     /// The newest.
     snapshot: Arc<Snapshot>,
     held: HashMap<Key, Held>,
+    /// Views that made room or were not used, while somebody who remembers one may still have taken it up.
+    parted: Vec<Weak<View>>,
 }
 
 type Key = (Version, ClientCapabilities);
@@ -92,7 +94,7 @@ impl Held {
 impl Catalog {
     /// The catalogue of a configuration, without views yet.
     pub fn new(tasks: &Tasks, snapshot: &Arc<Snapshot>) -> Self {
-        let table = Table { snapshot: Arc::clone(snapshot), held: HashMap::new() };
+        let table = Table { snapshot: Arc::clone(snapshot), held: HashMap::new(), parted: Vec::new() };
         let views = Arc::new(Views {
             tasks: tasks.clone(),
             marks: Arc::new(AtomicU64::new(1)),
@@ -115,7 +117,7 @@ impl Catalog {
         if !table.held.contains_key(&key) && !is_plain(&key) && !table.make_room() {
             key = (version, ClientCapabilities::default());
         }
-        let Table { snapshot, held } = &mut *table;
+        let Table { snapshot, held, parted: _ } = &mut *table;
         let held = held.entry(key).or_insert_with_key(|(version, capabilities)| {
             let Views { tasks, marks, table: _, begun } = &*self.views;
             begun.notify_one();
@@ -126,12 +128,15 @@ impl Catalog {
         Arc::clone(&held.view)
     }
 
-    /// Takes a new configuration into every view.
+    /// Takes a new configuration into every view that lives.
     pub fn configure(&self, snapshot: &Arc<Snapshot>) {
         let mut table = self.views.table.lock();
         table.snapshot = Arc::clone(snapshot);
         for held in table.held.values() {
             held.view.configure(snapshot);
+        }
+        for view in table.parted.iter().filter_map(Weak::upgrade) {
+            view.configure(snapshot);
         }
     }
 }
@@ -149,19 +154,28 @@ impl Table {
         }
         let oldest = others().filter(|(_, held)| !held.in_use()).min_by_key(|(_, held)| held.view.used());
         let Some(key) = oldest.map(|(key, _)| key.clone()) else { return false };
-        self.held.remove(&key).is_some()
+        self.part(&key)
+    }
+
+    /// Takes a view out. It ends with whoever has it still.
+    fn part(&mut self, key: &Key) -> bool {
+        self.parted.retain(|view| view.strong_count() > 0);
+        let Some(held) = self.held.remove(key) else { return false };
+        self.parted.push(Arc::downgrade(&held.view));
+        true
     }
 
     /// Ends the views that were not used for their time, and says when to look again. The one that reports are made of
     /// stays.
     fn end_unused(&mut self, now: Instant) -> Option<Instant> {
-        self.held.retain(|(version, capabilities), held| {
-            if held.in_use() {
-                held.seen_in_use = now;
-            }
-            let reported = *version == LATEST && *capabilities == ClientCapabilities::default();
-            reported || now < held.until()
-        });
+        for held in self.held.values_mut().filter(|held| held.in_use()) {
+            held.seen_in_use = now;
+        }
+        let unused = self.held.iter().filter(|(_, held)| !held.view.is_reported() && held.until() <= now);
+        let unused: Vec<Key> = unused.map(|(key, _)| key.clone()).collect();
+        for key in unused {
+            self.part(&key);
+        }
         self.held.values().filter(|held| !held.view.is_reported()).map(Held::until).min()
     }
 }
@@ -187,7 +201,10 @@ async fn expire(views: Weak<Views>, stop: CancellationToken) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{gateway_config, shared};
+    use crate::{
+        testing::{gateway_config, shared},
+        version::LATEST,
+    };
 
     fn catalog() -> Catalog {
         let shared = shared();
@@ -226,6 +243,22 @@ mod tests {
         assert!(!catalog.view(LATEST, &able(most)).is_reported());
         assert_eq!((first.strong_count(), second.strong_count()), (0, 1));
         assert_eq!(catalog.views.table.lock().held.len(), most + 1);
+    }
+
+    #[tokio::test]
+    async fn a_view_that_made_room_follows_the_configuration_for_as_long_as_somebody_has_it() {
+        let catalog = catalog();
+        let view = catalog.view(LATEST, &able(1));
+        assert!(catalog.views.table.lock().part(&(LATEST, able(1))));
+        let mut config = gateway_config();
+        config.targets = vec![crate::testing::target_config("a")];
+        let secrets = crate::config::secrets::Secrets::default();
+        catalog.configure(&Arc::new(Snapshot::new(config, secrets, None, &shared())));
+        assert_eq!(view.merged().listings.len(), 1);
+        drop(view);
+        catalog.view(LATEST, &able(2));
+        assert!(catalog.views.table.lock().part(&(LATEST, able(2))));
+        assert_eq!(catalog.views.table.lock().parted.len(), 1, "the first is forgotten");
     }
 
     #[tokio::test(start_paused = true)]
