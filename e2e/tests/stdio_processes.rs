@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use e2e::{
     client::Session,
+    folder::Folder,
     manifest,
     moored::{Moored, Signal, Start},
     process,
@@ -102,17 +103,20 @@ async fn none_is_left_of_sessions_whose_clients_vanish_once_their_time_is_over()
 #[tokio::test]
 async fn none_is_left_of_handshakes_that_fail() -> Outcome {
     for handshake in ["die", "refuse", "ignore"] {
-        let script = format!("sleep 1000 & \"$0\" --handshake {handshake} --mark \"$1\"; exit $?");
+        // Each writes down its group ($$, doubled as a command wants it): one that ends at once is seen in no list.
+        let folder = Folder::temporary("handshakes")?;
+        let begun = folder.path().join("groups");
+        let script = format!(
+            "echo $$$$ >> '{}'; sleep 1000 & \"$0\" --handshake {handshake} --mark \"$1\"; exit $?",
+            begun.display()
+        );
         let watched = serve(&script, handshake, PLAIN, &[]).await?;
         let session = watched.moored.client()?.initialize().await?;
-        let calling = session.call("a___read", json!({}));
-        let seen = async || {
-            let groups = watched.groups();
-            (!groups.is_empty()).then_some(groups)
-        };
-        let (groups, answer) = tokio::join!(process::poll(PATIENCE, seen), calling);
-        assert_eq!(answer?.error_code(), Some(-32603));
-        let groups = groups.ok_or("no process was ever seen")?;
+        let answer = session.call("a___read", json!({})).await?;
+        assert_eq!(answer.error_code(), Some(-32603));
+        let begun = std::fs::read_to_string(&begun)?;
+        let groups = begun.lines().map(str::parse).collect::<Result<Vec<u32>, _>>()?;
+        assert!(!groups.is_empty(), "no process began");
         watched.until_left(&groups, 0).await?;
     }
     Ok(())

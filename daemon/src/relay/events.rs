@@ -45,6 +45,8 @@ pub(super) struct Events {
     /// When the client was last sent anything. Frames of the target that are not relayed do not count.
     written: Instant,
     begun: bool,
+    /// Whether the client was written its answer, or an error in its place.
+    answered: bool,
     /// What other streams of the target hand to this call.
     deliveries: Option<watch::Receiver<u64>>,
 }
@@ -85,27 +87,40 @@ impl Events {
             progress: now,
             written: now,
             begun: false,
+            answered: false,
             deliveries: Some(deliveries),
         }
     }
 
     /// Whether the answer has been given.
     pub(super) fn ended(&self) -> bool {
-        self.source.ended()
+        self.source.ended() && self.answered
+    }
+
+    /// The session that it belongs to.
+    pub(super) fn session(&self) -> Arc<crate::session::Session> {
+        Arc::clone(self.forward.call.session())
     }
 
     /// What comes next.
     pub(super) async fn next(&mut self) -> Next {
-        if self.source.ended() {
+        if self.ended() {
             return Next::End;
         }
-        match self.next_write().await {
+        let next = if self.source.ended() {
+            // Dropped while it was noted that the target forgot the session: nothing else is waited for behind an answer.
+            let target = self.forward.open.target.alias().to_owned();
+            Err(Fault::TargetSessionLost { target, ran: true })
+        } else {
+            self.next_write().await
+        };
+        match next {
             Ok(next) => {
                 self.written = Instant::now();
                 next
             }
             Err(fault) => {
-                self.source = Source::Ended;
+                (self.source, self.answered) = (Source::Ended, true);
                 self.forward.call.answered();
                 let mut write = Vec::new();
                 self.client.write(&mut write, &fault_json(self.forward.call.id(), &fault), None);
@@ -128,6 +143,8 @@ impl Events {
                 return Ok(Next::Write(Bytes::from(write)));
             }
         }
+        // The head goes with the first, though that may be nothing for the client.
+        let opens = first.is_some();
         loop {
             let step = match first.take() {
                 Some(step) => step,
@@ -144,6 +161,7 @@ impl Events {
                     let json = self.forward.exposed(&json);
                     self.write_waiting(&mut write);
                     self.forward.call.answered();
+                    self.answered = true;
                     self.client.write(&mut write, &json, None);
                 }
                 Step::Delivered => self.write_waiting(&mut write),
@@ -161,7 +179,7 @@ impl Events {
                     }
                 }
             }
-            if !write.is_empty() {
+            if opens || !write.is_empty() {
                 return Ok(Next::Write(Bytes::from(write)));
             }
         }
@@ -286,7 +304,9 @@ impl Events {
                 // Behind the answer nothing may come (case 028).
                 self.source = Source::Ended;
                 self.forward.call.answered();
-                match self.forward.settle(event.data.clone()).await {
+                let settled = self.forward.settle(event.data.clone()).await;
+                self.answered = true;
+                match settled {
                     Ok(_) => self.write(write, event),
                     Err(fault) => {
                         let json = fault_json(self.forward.call.id(), &fault);
@@ -375,12 +395,5 @@ pub(super) type Chunk = io::Result<Bytes>;
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Events").field("id", &self.forward.call.id()).finish_non_exhaustive()
-    }
-}
-
-/// The session that a stream belongs to.
-impl Events {
-    pub(super) fn session(&self) -> Arc<crate::session::Session> {
-        Arc::clone(self.forward.call.session())
     }
 }

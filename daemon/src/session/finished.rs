@@ -42,8 +42,10 @@ struct Stream {
 impl Finished {
     /// Nothing will be written to `post` any more: it is kept from now on, and the oldest beyond the bounds are not.
     pub fn keep(&self, session: &Arc<Session>, post: &Post, now: Timestamp) {
+        // Before its end is told: a reader that leaves by that must not find it among those under way.
+        let kept = session.channel().posts.finish(post.number);
         post.outbox.close();
-        if !session.channel().posts.finish(post.number) {
+        if !kept {
             return;
         }
         let stream = Stream {
