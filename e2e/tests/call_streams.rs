@@ -1,6 +1,7 @@
 //! A tool call whose target answers with an event stream: what passes, when, and what stays on the target's side.
 
 use e2e::{
+    asking::{event, rest},
     client::{Event, Events},
     manifest,
     moored::Moored,
@@ -23,10 +24,6 @@ fn call(id: &Value, tool: &str, token: Option<&Value>) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
 }
 
-fn event(message: &Value) -> String {
-    format!("event: message\ndata: {message}\n\n")
-}
-
 fn result(id: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}})
 }
@@ -38,15 +35,6 @@ fn progress(token: &Value, step: u32) -> Value {
 
 fn log(n: u32) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": n}})
-}
-
-/// All messages until the stream's end.
-async fn rest(mut events: Events) -> Result<Vec<Value>, Box<dyn std::error::Error>> {
-    let mut messages = Vec::new();
-    while let Some(message) = events.next_message().await? {
-        messages.push(message);
-    }
-    Ok(messages)
 }
 
 /// Case 026.

@@ -59,19 +59,6 @@ async fn next(events: &mut Events) -> Result<Event, Error> {
     }
 }
 
-/// Everything until the stream's end, comments left out.
-async fn rest(mut events: Events) -> Result<Vec<Event>, Error> {
-    let mut all = Vec::new();
-    while let Some(event) = events.next().await? {
-        all.extend(Some(event).filter(|event| *event != Event::default()));
-    }
-    Ok(all)
-}
-
-fn messages(events: &[Event]) -> Vec<Value> {
-    events.iter().filter_map(Event::message).collect()
-}
-
 fn ids(events: &[Event]) -> Vec<String> {
     events.iter().filter_map(|event| event.id.clone()).collect()
 }
@@ -97,12 +84,12 @@ async fn a_stream_begins_with_a_priming_event_in_the_newest_version_only_and_has
         ("2025-11-25", true, true),
     ] {
         let session = moored.client()?.initialize_at(version).await?;
-        let events = rest(session.open(call(1, "echo_sse")).await?).await?;
+        let events = session.open(call(1, "echo_sse")).await?.rest().await?;
         let primers = events.iter().filter(|event| event.data.as_deref() == Some("")).count();
         assert_eq!(primers, usize::from(primed), "{version}: {events:?}");
         assert_eq!(events[0].data.as_deref() == Some(""), primed, "{version}: {events:?}");
         assert_eq!(ids(&events).len(), if identified { events.len() } else { 0 }, "{version}: {events:?}");
-        assert_eq!(messages(&events).len(), 3, "{version}");
+        assert_eq!(Event::messages(&events).len(), 3, "{version}");
         let mut listening = session.get().await?;
         let first = listening.next().await?.ok_or("no stream")?;
         let primer = (first.id.is_some(), first.data.is_some());
@@ -119,7 +106,7 @@ async fn event_ids_are_unique_across_the_streams_of_a_session() -> Outcome {
     let mut all = vec![next(&mut listening).await?];
     // The same request id again, once it is free: another stream.
     for id in [1, 2, 1] {
-        all.extend(rest(session.open(call(id, "echo_sse")).await?).await?);
+        all.extend(session.open(call(id, "echo_sse")).await?.rest().await?);
     }
     let unique: BTreeSet<String> = ids(&all).into_iter().collect();
     assert_eq!((all.len(), unique.len()), (1 + 3 * 4, 1 + 3 * 4), "{all:?}");
@@ -135,7 +122,7 @@ async fn a_client_that_lost_its_stream_gets_what_it_missed_and_then_the_rest_in_
         target.until_feeds(1).await?;
         target.feed(event(&log(0)) + &event(&log(1)));
         let mut seen = Vec::new();
-        while messages(&seen).len() < 2 {
+        while Event::messages(&seen).len() < 2 {
             seen.push(next(&mut events).await?);
         }
         drop(events);
@@ -147,7 +134,7 @@ async fn a_client_that_lost_its_stream_gets_what_it_missed_and_then_the_rest_in_
             assert_eq!(next(&mut again).await?.message(), Some(log(n)), "{version}");
         }
         target.feed(event(&log(4)) + &event(&result(1)));
-        assert_eq!(messages(&rest(again).await?), [log(4), result(1)], "{version}");
+        assert_eq!(Event::messages(&again.rest().await?), [log(4), result(1)], "{version}");
         // The call ran on all the time, and once.
         assert_eq!(target.count("notifications/cancelled"), 0);
         target.until_feeds(0).await?;
@@ -164,12 +151,12 @@ async fn a_stream_is_taken_up_though_its_first_connection_is_not_seen_to_be_gone
     let mut second = session.get_behind(&primer).await?;
     target.feed(event(&log(0)));
     assert_eq!(next(&mut second).await?.message(), Some(log(0)));
-    assert_eq!(messages(&rest(first).await?), [] as [Value; 0], "a message went to two streams");
+    assert_eq!(Event::messages(&first.rest().await?), [] as [Value; 0], "a message went to two streams");
     // And once more, from the beginning.
     let third = session.get_behind(&primer).await?;
     target.feed(event(&result(1)));
-    assert_eq!(messages(&rest(third).await?), [log(0), result(1)]);
-    assert_eq!(messages(&rest(second).await?), [] as [Value; 0]);
+    assert_eq!(Event::messages(&third.rest().await?), [log(0), result(1)]);
+    assert_eq!(Event::messages(&second.rest().await?), [] as [Value; 0]);
     Ok(())
 }
 
@@ -181,7 +168,7 @@ async fn the_answer_that_came_while_nobody_read_is_there_for_who_comes_back() ->
     drop(events);
     target.feed(event(&result(1)));
     target.until_feeds(0).await?;
-    assert_eq!(messages(&rest(session.get_behind(&primer).await?).await?), [result(1)]);
+    assert_eq!(Event::messages(&session.get_behind(&primer).await?.rest().await?), [result(1)]);
     // Its id is free again.
     assert!(session.post(call(1, "echo_sse")).await?.error_code().is_none());
     Ok(())
@@ -192,15 +179,15 @@ async fn a_stream_that_was_written_to_its_end_is_there_for_a_client_that_did_not
     let (target, moored) = start().await?;
     for version in ["2025-03-26", "2025-11-25"] {
         let session = moored.client()?.initialize_at(version).await?;
-        let events = rest(session.open(call(7, "echo_sse")).await?).await?;
-        let all = messages(&events);
+        let events = session.open(call(7, "echo_sse")).await?.rest().await?;
+        let all = Event::messages(&events);
         assert_eq!((all.len(), &all[2]["id"]), (3, &json!(7)), "{version}");
         // Where the connection broke only the client knows, and it may break again.
         for _ in 0..2 {
             for (at, event) in events.iter().enumerate() {
                 let last = event.id.as_deref().ok_or("no id")?;
-                let again = rest(session.get_behind(last).await?).await?;
-                assert_eq!(messages(&again), messages(&events[at + 1..]), "{version}");
+                let again = session.get_behind(last).await?.rest().await?;
+                assert_eq!(Event::messages(&again), Event::messages(&events[at + 1..]), "{version}");
             }
         }
     }
@@ -212,12 +199,12 @@ async fn a_stream_that_was_written_to_its_end_is_there_for_a_client_that_did_not
 async fn a_stream_that_is_gone_gives_the_error_of_its_request_at_once() -> Outcome {
     let (_target, moored) = start().await?;
     let session = moored.client()?.initialize().await?;
-    let events = rest(session.open(call(7, "echo_sse")).await?).await?;
+    let events = session.open(call(7, "echo_sse")).await?.rest().await?;
     for id in 0..KEPT {
-        rest(session.open(call(id, "echo_sse")).await?).await?;
+        session.open(call(id, "echo_sse")).await?.rest().await?;
     }
     for id in ids(&events) {
-        let gone = messages(&rest(session.get_behind(&id).await?).await?);
+        let gone = Event::messages(&session.get_behind(&id).await?.rest().await?);
         assert_eq!(gone.len(), 1, "{gone:?}");
         assert_eq!((&gone[0]["id"], &gone[0]["error"]["code"]), (&json!(7), &json!(-32603)));
     }
@@ -237,7 +224,7 @@ async fn an_event_id_of_another_session_or_of_nobody_starts_a_fresh_stream() -> 
     }
     target.feed(event(&log(0)) + &event(&result(1)));
     assert_eq!(next(&mut events).await?.message(), Some(log(0)), "another session took the stream over");
-    assert_eq!(messages(&rest(events).await?), [result(1)]);
+    assert_eq!(Event::messages(&events.rest().await?), [result(1)]);
     Ok(())
 }
 
@@ -255,7 +242,7 @@ async fn of_more_streams_without_a_client_than_are_kept_the_oldest_ends_with_an_
     let told = target.seen("notifications/cancelled");
     let given_up = told[0].message["params"]["requestId"].as_u64().ok_or("no request")?;
     let at = usize::try_from(given_up)? - 1;
-    let gone = messages(&rest(session.get_behind(&primers[at]).await?).await?);
+    let gone = Event::messages(&session.get_behind(&primers[at]).await?.rest().await?);
     assert_eq!((&gone[0]["id"], &gone[0]["error"]["code"]), (&json!(given_up), &json!(-32603)));
     target.until_feeds(usize::try_from(KEPT)?).await?;
     assert_eq!(target.count("notifications/cancelled"), 1);
@@ -271,7 +258,7 @@ async fn cancelling_a_call_ends_its_stream_though_its_client_is_away() -> Outcom
     let held = session.get_behind(&primer).await?;
     session.notify("notifications/cancelled", json!({"requestId": 1})).await?;
     target.until_seen("notifications/cancelled", 1).await?;
-    let told = messages(&rest(held).await?);
+    let told = Event::messages(&held.rest().await?);
     assert_eq!((told.len(), &told[0]["id"], &told[0]["error"]["code"]), (1, &json!(1), &json!(-32800)));
     Ok(())
 }
@@ -285,7 +272,7 @@ async fn a_stream_that_is_taken_up_again_needs_no_place_beside_its_own() -> Outc
     let again = session.get_behind(&primer).await?;
     assert_eq!(again.status, StatusCode::OK, "the client cannot come back");
     target.feed(event(&result(1)));
-    assert_eq!(messages(&rest(again).await?), [result(1)]);
+    assert_eq!(Event::messages(&again.rest().await?), [result(1)]);
     drop(events);
     Ok(())
 }

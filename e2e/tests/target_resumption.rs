@@ -74,19 +74,6 @@ async fn resumed(target: &ScriptedServer, times: usize, behind: &str) -> Result<
     Ok(session)
 }
 
-/// All events until the end, comments left out.
-async fn rest(mut events: Events) -> Result<Vec<Event>, Error> {
-    let mut all = Vec::new();
-    while let Some(event) = events.next().await? {
-        all.extend(Some(event).filter(|event| *event != Event::default()));
-    }
-    Ok(all)
-}
-
-fn messages(events: &[Event]) -> Vec<Value> {
-    events.iter().filter_map(Event::message).collect()
-}
-
 #[tokio::test]
 async fn the_stream_of_an_older_client_stays_open_while_its_targets_is_taken_up_again() -> Outcome {
     for version in ["2024-11-05", "2025-06-18"] {
@@ -96,8 +83,8 @@ async fn the_stream_of_an_older_client_stays_open_while_its_targets_is_taken_up_
         let at_target = resumed(&target, 1, "t-7").await?;
         assert_eq!(target.push_to(&at_target, &log(1).to_string()), 1);
         assert_eq!(target.push_to(&at_target, &result(1).to_string()), 1);
-        let events = rest(events).await?;
-        assert_eq!(messages(&events), [log(0), log(1), result(1)], "{version}");
+        let events = events.rest().await?;
+        assert_eq!(Event::messages(&events), [log(0), log(1), result(1)], "{version}");
         assert!(events.iter().all(|event| event.retry.is_none()), "{version}: {events:?}");
         assert_eq!(target.count("tools/call"), 1);
     }
@@ -108,8 +95,8 @@ async fn the_stream_of_an_older_client_stays_open_while_its_targets_is_taken_up_
 async fn a_client_of_2025_11_25_is_told_when_to_come_back_and_gets_the_rest_then() -> Outcome {
     let (target, moored) = start("").await?;
     let session = moored.client()?.initialize().await?;
-    let events = rest(closed_early(&target, &session, "t-7", 40).await?).await?;
-    assert_eq!(messages(&events), [log(0)], "its stream has ended, without an answer");
+    let events = closed_early(&target, &session, "t-7", 40).await?.rest().await?;
+    assert_eq!(Event::messages(&events), [log(0)], "its stream has ended, without an answer");
     let retry = events.iter().filter_map(|event| event.retry.as_deref()).collect::<Vec<_>>();
     assert_eq!(retry, ["40"]);
     let last = events.iter().filter_map(|event| event.id.clone()).next_back().ok_or("no id")?;
@@ -117,7 +104,7 @@ async fn a_client_of_2025_11_25_is_told_when_to_come_back_and_gets_the_rest_then
     // The stream runs on while the client is away.
     assert_eq!(target.push_to(&at_target, &log(1).to_string()), 1);
     assert_eq!(target.push_to(&at_target, &result(1).to_string()), 1);
-    assert_eq!(messages(&rest(session.get_behind(&last).await?).await?), [log(1), result(1)]);
+    assert_eq!(Event::messages(&session.get_behind(&last).await?.rest().await?), [log(1), result(1)]);
     Ok(())
 }
 
@@ -148,7 +135,7 @@ async fn the_target_has_the_time_that_it_asked_for() -> Outcome {
     let at_target = resumed(&target, 1, "t-7").await?;
     assert!(closed.elapsed() >= Duration::from_millis(400), "{:?}", closed.elapsed());
     assert_eq!(target.push_to(&at_target, &result(1).to_string()), 1);
-    assert_eq!(messages(&rest(events).await?), [log(0), result(1)]);
+    assert_eq!(Event::messages(&events.rest().await?), [log(0), result(1)]);
     Ok(())
 }
 
@@ -159,8 +146,8 @@ async fn a_stream_that_ends_each_time_without_a_message_is_taken_up_five_times_a
     let end = "retry: 10\ndata: \n\n";
     let empty = RawAnswer { status: StatusCode::OK, headers: Vec::new(), body: end.to_owned() };
     target.interfere("GET", Interference::Answer(empty.with_header("content-type", "text/event-stream")));
-    let events = rest(closed_early(&target, &session, "t-7", 10).await?).await?;
-    let told = messages(&events);
+    let events = closed_early(&target, &session, "t-7", 10).await?.rest().await?;
+    let told = Event::messages(&events);
     assert_eq!((told.len(), &told[0]), (2, &log(0)));
     assert_eq!((&told[1]["id"], &told[1]["error"]["code"]), (&json!(1), &json!(-32603)));
     assert_eq!(told[1]["error"]["data"], json!({"target": "a", "reason": "target_protocol"}));
@@ -183,7 +170,7 @@ async fn a_message_on_a_stream_that_was_taken_up_begins_the_count_anew() -> Outc
     }
     let at_target = resumed(&target, RESUMES + 3, &behind).await?;
     assert_eq!(target.push_to(&at_target, &result(1).to_string()), 1);
-    let told = messages(&rest(events).await?);
+    let told = Event::messages(&events.rest().await?);
     let logs = (0..=u64::try_from(RESUMES)? + 2).map(log);
     assert_eq!(told, logs.chain([result(1)]).collect::<Vec<_>>());
     Ok(())
@@ -195,7 +182,7 @@ async fn a_target_that_refuses_to_take_the_stream_up_fails_the_call() -> Outcome
     let session = moored.client()?.initialize_at("2025-06-18").await?;
     let refused = Interference::Answer(RawAnswer::status(StatusCode::METHOD_NOT_ALLOWED));
     target.interfere("GET", refused);
-    let told = messages(&rest(closed_early(&target, &session, "t-7", 10).await?).await?);
+    let told = Event::messages(&closed_early(&target, &session, "t-7", 10).await?.rest().await?);
     assert_eq!((told.len(), &told[1]["id"], &told[1]["error"]["code"]), (2, &json!(1), &json!(-32603)));
     assert_eq!(session.call("a___echo", json!({})).await?.status, StatusCode::OK);
     Ok(())
@@ -232,7 +219,7 @@ async fn the_bound_of_a_call_holds_while_its_stream_is_taken_up_again() -> Outco
     let (target, moored) = start("timeouts: {requestSeconds: 1}, ").await?;
     let session = moored.client()?.initialize_at("2025-06-18").await?;
     let begun = Instant::now();
-    let told = messages(&rest(closed_early(&target, &session, "t-7", 25_000).await?).await?);
+    let told = Event::messages(&closed_early(&target, &session, "t-7", 25_000).await?.rest().await?);
     assert_eq!(told[1]["error"]["data"]["reason"], json!("target_timeout"));
     assert!(begun.elapsed() < Duration::from_secs(10));
     target.until_seen("notifications/cancelled", 1).await?;

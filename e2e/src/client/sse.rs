@@ -45,6 +45,11 @@ impl Event {
         serde_json::from_str(self.data.as_deref()?).ok()
     }
 
+    /// The messages of these.
+    pub fn messages(events: &[Self]) -> Vec<Value> {
+        events.iter().filter_map(Self::message).collect()
+    }
+
     fn parse(text: &str) -> Self {
         let mut event = Self::default();
         for (field, value) in text.lines().filter_map(|line| line.split_once(':')) {
@@ -118,6 +123,15 @@ impl Events {
             }
         }
         Ok(None)
+    }
+
+    /// All events until the stream's end, comments left out.
+    pub async fn rest(mut self) -> Result<Vec<Event>, ClientError> {
+        let mut all = Vec::new();
+        while let Some(event) = self.next().await? {
+            all.extend(Some(event).filter(|event| *event != Event::default()));
+        }
+        Ok(all)
     }
 
     /// The rest of the body, as an answer. Events that were taken before are not part of it.
