@@ -8,6 +8,8 @@ mod ends;
 mod idle;
 #[path = "store_faults/replica.rs"]
 mod replica;
+#[path = "store_faults/streams.rs"]
+mod streams;
 #[path = "support/gateway.rs"]
 mod support;
 #[path = "store_faults/targets.rs"]

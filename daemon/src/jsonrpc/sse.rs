@@ -32,6 +32,9 @@ pub struct Event {
 #[error("an event of more than {0} bytes")]
 pub struct TooLarge(pub usize);
 
+/// Events up to this size are copied out of the buffer, which is used again; it may be much larger than they are.
+const COPIED: usize = 64 << 10;
+
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 impl Splitter {
@@ -68,9 +71,21 @@ impl Splitter {
         let end = self.end()?;
         // A byte order mark is one at the very beginning only.
         self.started = true;
-        let bytes = self.buffer.split_to(end).freeze();
         self.searched = 0;
-        Some(Event::read(bytes))
+        Some(Event::read(self.cut(end)))
+    }
+
+    /// The first `end` bytes, holding on to not much more: an event may be kept for long, and its bytes alone are counted.
+    fn cut(&mut self, end: usize) -> Bytes {
+        let (event, rest) = self.buffer.split_at(end);
+        if end <= COPIED || self.buffer.capacity() > 2 * end {
+            let event = Bytes::copy_from_slice(event);
+            self.buffer.advance(end);
+            return event;
+        }
+        let rest = BytesMut::from(rest);
+        self.buffer.truncate(end);
+        std::mem::replace(&mut self.buffer, rest).freeze()
     }
 
     /// Takes note that the stream has ended. True where that makes an event whole: one that ends in two CRs, the second of
@@ -195,6 +210,29 @@ mod tests {
             }
         }
         events
+    }
+
+    #[test]
+    fn an_event_holds_on_to_no_more_than_twice_its_size_whatever_came_with_it() {
+        let sizes = [10, 100 << 10, 1 << 20];
+        for (first, second, kept) in sizes
+            .into_iter()
+            .flat_map(|first| sizes.map(|second| (first, second)))
+            .flat_map(|(first, second)| [0, 1].map(|kept| (first, second, kept)))
+        {
+            let mut splitter = Splitter::new(4 << 20);
+            let event = |size: usize| format!("data: {}\n\n", "x".repeat(size));
+            splitter.push([event(first), event(second)].concat().as_bytes()).unwrap();
+            let mut events: Vec<Bytes> =
+                std::iter::from_fn(|| splitter.next_event()).map(|event| event.bytes).collect();
+            assert_eq!((events.len(), splitter.held()), (2, 0));
+            let event = events.swap_remove(kept);
+            drop((splitter, events));
+            // Nobody else has its buffer now: what it becomes is that buffer.
+            let owned = BytesMut::from(event);
+            let [capacity, size] = [owned.capacity(), owned.len()];
+            assert!(capacity <= 2 * size + 64, "{first}, {second}: {capacity} for {size}");
+        }
     }
 
     #[test]

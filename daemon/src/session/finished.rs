@@ -5,7 +5,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -23,61 +26,90 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The finished streams of all sessions, oldest first.
 #[derive(Debug, Default)]
-pub struct Finished(Mutex<Queue>);
-
-#[derive(Debug, Default)]
-struct Queue {
-    streams: VecDeque<Stream>,
-    bytes: usize,
+pub struct Finished {
+    /// Some of these are no longer kept: a session that finishes many lets its own oldest go.
+    oldest_first: Mutex<VecDeque<Stream>>,
+    held: Arc<Held>,
 }
 
 #[derive(Debug)]
 struct Stream {
     until: Timestamp,
-    bytes: usize,
     session: Weak<Session>,
     number: u32,
+}
+
+/// What the streams that are kept hold together.
+#[derive(Debug, Default)]
+struct Held {
+    streams: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// One stream's part in what all hold, for as long as its session keeps it.
+#[derive(Debug)]
+pub(super) struct Kept {
+    of: Arc<Held>,
+    bytes: usize,
+}
+
+impl Held {
+    fn is_too_much(&self) -> bool {
+        self.streams.load(Ordering::Relaxed) > MOST_STREAMS || self.bytes.load(Ordering::Relaxed) > MOST_BYTES
+    }
+}
+
+impl Kept {
+    fn new(of: &Arc<Held>, bytes: usize) -> Self {
+        of.streams.fetch_add(1, Ordering::Relaxed);
+        of.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self { of: Arc::clone(of), bytes }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.of.streams.fetch_sub(1, Ordering::Relaxed);
+        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl Finished {
     /// Nothing will be written to `post` any more: it is kept from now on, and the oldest beyond the bounds are not.
     pub fn keep(&self, session: &Arc<Session>, post: &Post, now: Timestamp) {
+        let kept = Kept::new(&self.held, post.outbox.bytes());
         // Before its end is told: a reader that leaves by that must not find it among those under way.
-        let kept = session.channel().posts.finish(post.number);
+        let is_kept = session.channel().posts.finish(post.number, kept);
         post.outbox.close();
-        if !kept {
+        if !is_kept {
             return;
         }
-        let stream = Stream {
+        let mut streams = self.oldest_first.lock();
+        streams.push_back(Stream {
             until: now.plus(KEPT),
-            bytes: post.outbox.bytes(),
             session: Arc::downgrade(session),
             number: post.number,
-        };
-        let mut queue = self.0.lock();
-        queue.bytes += stream.bytes;
-        queue.streams.push_back(stream);
-        queue.forget(now);
+        });
+        self.forget(&mut streams, now);
     }
 
     /// Forgets those whose time is over.
     pub fn sweep(&self, now: Timestamp) {
-        self.0.lock().forget(now);
+        self.forget(&mut self.oldest_first.lock(), now);
     }
-}
 
-impl Queue {
-    fn forget(&mut self, now: Timestamp) {
-        let beyond = |queue: &Self, oldest: &Stream| {
-            oldest.until <= now || queue.streams.len() > MOST_STREAMS || queue.bytes > MOST_BYTES
-        };
-        while let Some(oldest) = self.streams.front().filter(|oldest| beyond(self, oldest)) {
-            let (number, session) = (oldest.number, oldest.session.upgrade());
-            self.bytes -= oldest.bytes;
-            self.streams.pop_front();
-            if let Some(session) = session {
-                session.channel().posts.close(number);
+    fn forget(&self, streams: &mut VecDeque<Stream>, now: Timestamp) {
+        while let Some(oldest) = streams.pop_front_if(|oldest| oldest.until <= now || self.held.is_too_much())
+        {
+            if let Some(session) = oldest.session.upgrade() {
+                session.channel().posts.close(oldest.number);
             }
+        }
+        // As many again may stand here that are no longer kept; then, once for as many, they are looked for.
+        if streams.len() > 2 * MOST_STREAMS {
+            streams.retain(|Stream { session, number, .. }| {
+                session.upgrade().is_some_and(|session| session.channel().posts.holds(*number))
+            });
         }
     }
 }
@@ -88,6 +120,12 @@ mod tests {
 
     use super::*;
     use crate::testing::session;
+
+    impl Default for Kept {
+        fn default() -> Self {
+            Self::new(&Arc::default(), 0)
+        }
+    }
 
     const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -111,7 +149,7 @@ mod tests {
         assert_eq!((post.outbox.read(0).messages.len(), post.outbox.read(0).closed), (1, true));
         kept.sweep(NOW.plus(KEPT));
         assert!(!held(&session, number));
-        assert_eq!(kept.0.lock().bytes, 0);
+        assert_eq!((kept.oldest_first.lock().len(), kept.held.bytes.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]
@@ -126,15 +164,34 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_oldest_goes_and_a_session_that_is_gone_is_in_nobodys_way() {
+    fn of_too_many_the_oldest_goes() {
         let (first, kept) = (session(), Finished::default());
         let number = finished(&first, &kept, 1, NOW);
-        for _ in 0..MOST_STREAMS - 1 {
-            finished(&session(), &kept, 1, NOW);
+        let others: Vec<_> = (0..MOST_STREAMS).map(|_| session()).collect();
+        for other in &others[1..] {
+            finished(other, &kept, 1, NOW);
         }
         assert!(held(&first, number));
-        finished(&session(), &kept, 1, NOW);
+        finished(&others[0], &kept, 1, NOW);
         assert!(!held(&first, number));
-        assert_eq!(kept.0.lock().streams.len(), MOST_STREAMS);
+        assert_eq!(kept.oldest_first.lock().len(), MOST_STREAMS);
+    }
+
+    #[test]
+    fn a_busy_session_and_those_that_are_gone_shorten_no_others_time() {
+        let (first, busy, kept) = (session(), session(), Finished::default());
+        let number = finished(&first, &kept, 1, NOW);
+        for _ in 0..100 {
+            finished(&busy, &kept, MOST_BYTES / 32, NOW);
+            finished(&session(), &kept, MOST_BYTES / 32, NOW);
+        }
+        for _ in 0..2 * MOST_STREAMS {
+            finished(&busy, &kept, 1, NOW);
+        }
+        assert!(held(&first, number));
+        assert!(
+            kept.oldest_first.lock().len() <= 2 * MOST_STREAMS,
+            "what is no longer kept is listed forever"
+        );
     }
 }

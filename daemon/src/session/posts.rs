@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::outbox::Outbox;
+use super::{finished::Kept, outbox::Outbox};
 
 /// Streams of one session that lost their client and are kept all the same. Of more, the oldest is given up.
 const MOST_DETACHED: usize = 16;
@@ -30,7 +30,7 @@ struct Numbered {
     /// Those under way that lost their client, oldest first.
     detached: VecDeque<u32>,
     /// Those whose answer is written, oldest first.
-    finished: VecDeque<u32>,
+    finished: VecDeque<(u32, Kept)>,
 }
 
 /// One stream.
@@ -124,7 +124,9 @@ impl Posts {
     pub fn detach(&self, number: u32, reader: Reader) {
         let mut numbered = self.0.lock();
         let Some(post) = numbered.streams.get(&number) else { return };
-        if post.has_parted(Some(reader)).is_some() || numbered.finished.contains(&number) {
+        if post.has_parted(Some(reader)).is_some()
+            || numbered.finished.iter().any(|(finished, _)| *finished == number)
+        {
             return;
         }
         numbered.detached.push_back(number);
@@ -138,19 +140,24 @@ impl Posts {
 
     /// Notes that a stream's answer is written; of more than are kept, the oldest is forgotten. Whether it is kept: not
     /// where it was given up before.
-    pub fn finish(&self, number: u32) -> bool {
+    pub(super) fn finish(&self, number: u32, kept: Kept) -> bool {
         let mut numbered = self.0.lock();
         if !numbered.streams.contains_key(&number) {
             return false;
         }
         numbered.detached.retain(|detached| *detached != number);
-        numbered.finished.push_back(number);
+        numbered.finished.push_back((number, kept));
         if numbered.finished.len() > MOST_FINISHED
-            && let Some(oldest) = numbered.finished.pop_front()
+            && let Some((oldest, _)) = numbered.finished.pop_front()
         {
             numbered.streams.remove(&oldest);
         }
         true
+    }
+
+    /// Whether a stream of that number is there.
+    pub fn holds(&self, number: u32) -> bool {
+        self.0.lock().streams.contains_key(&number)
     }
 
     /// Forgets a stream.
@@ -158,7 +165,7 @@ impl Posts {
         let mut numbered = self.0.lock();
         numbered.streams.remove(&number);
         numbered.detached.retain(|detached| *detached != number);
-        numbered.finished.retain(|finished| *finished != number);
+        numbered.finished.retain(|(finished, _)| *finished != number);
     }
 }
 
@@ -214,7 +221,7 @@ mod tests {
         let finished: Vec<u32> = (0..=MOST_FINISHED)
             .map(|_| {
                 let (post, reader) = posts.open();
-                assert!(posts.finish(post.number));
+                assert!(posts.finish(post.number, Kept::default()));
                 // Its connection is seen to be gone only now.
                 posts.detach(post.number, reader);
                 post.number
@@ -224,7 +231,7 @@ mod tests {
         assert!(!kept[0] && !kept[1..].contains(&false), "{kept:?}");
         assert!(away.has_parted(None).is_none() && posts.take(away.number).is_some());
         posts.close(away.number);
-        assert!(!posts.finish(away.number), "one that was given up came back");
+        assert!(!posts.finish(away.number, Kept::default()), "one that was given up came back");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -38,9 +38,37 @@ pub(crate) const AWAY: u8 = 3;
 pub(crate) struct Faulty {
     pub(crate) memory: Arc<Memory>,
     state: Arc<AtomicU8>,
+    hanging: Arc<AtomicUsize>,
+    given_up: Arc<AtomicUsize>,
+}
+
+/// Work that hangs, until nobody waits for it any more.
+struct Hanging(Faulty);
+
+impl Hanging {
+    fn of(store: &Faulty) -> Self {
+        store.hanging.fetch_add(1, Ordering::SeqCst);
+        Self(store.clone())
+    }
+}
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        self.0.given_up.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Faulty {
+    /// How often it was asked while it was slow.
+    pub(crate) fn hanging(&self) -> usize {
+        self.hanging.load(Ordering::SeqCst)
+    }
+
+    /// How many of these were given up by whoever asked.
+    pub(crate) fn given_up(&self) -> usize {
+        self.given_up.load(Ordering::SeqCst)
+    }
+
     /// Fails as it was told, or does the work.
     fn then<'a, T: Send + 'a>(
         &self,
@@ -48,7 +76,13 @@ impl Faulty {
         is_new: bool,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
         match self.state.load(Ordering::SeqCst) {
-            SLOW => Box::pin(std::future::pending()),
+            SLOW => {
+                let hanging = Hanging::of(self);
+                Box::pin(async move {
+                    let _hanging = hanging;
+                    std::future::pending().await
+                })
+            }
             FULL if is_new => Box::pin(std::future::ready(Err(StoreError::Full))),
             AWAY => Box::pin(std::future::ready(Err(StoreError::Away("cut off".to_owned())))),
             _ => work,
@@ -100,7 +134,13 @@ pub(crate) struct Replica {
 
 pub(crate) fn faulty() -> (Faulty, Arc<AtomicU8>) {
     let state = Arc::new(AtomicU8::new(WELL));
-    (Faulty { memory: Arc::new(Memory::new(1 << 20)), state: Arc::clone(&state) }, state)
+    let store = Faulty {
+        memory: Arc::new(Memory::new(1 << 20)),
+        state: Arc::clone(&state),
+        hanging: Arc::default(),
+        given_up: Arc::default(),
+    };
+    (store, state)
 }
 
 impl Replica {
