@@ -112,6 +112,16 @@ async fn sessions_that_began_before_the_written_time_end_and_later_ones_do_not()
 }
 
 #[tokio::test]
+async fn a_time_that_is_yet_to_come_ends_its_sessions_when_it_comes() {
+    let gateway = replica(&Store::new(Memory::new(1 << 20)));
+    session(&gateway, "alice").await;
+    gateway.configure(ending_before(&gateway, 3_600_000));
+    gateway.configure(ending_before(&gateway, 200));
+    until_held(&gateway, 0).await;
+    assert_eq!(ended_by_administrator(&gateway), "1");
+}
+
+#[tokio::test]
 async fn a_revoked_session_that_another_replica_began_ends_where_it_is_read_through() {
     let store = Store::new(Memory::new(1 << 20));
     let (here, there) = (replica(&store), replica(&store));

@@ -43,7 +43,7 @@ pub struct View {
     marks: Arc<AtomicU64>,
     state: Mutex<State>,
     merged: ArcSwap<Merged>,
-    /// Fires when any merged list changed.
+    /// Fires when any merged list changed, or what callers may see of them.
     changed: watch::Sender<u64>,
     /// Fires at every change of any listing, whether a merged list changed or not.
     heard: watch::Sender<u64>,
@@ -132,7 +132,7 @@ impl View {
     /// Begins catalogue sessions for new and changed targets and ends those of removed ones.
     pub(super) fn configure(self: &Arc<Self>, snapshot: &Arc<Snapshot>) {
         let mut state = self.state.lock();
-        state.snapshot = Arc::clone(snapshot);
+        let older = std::mem::replace(&mut state.snapshot, Arc::clone(snapshot));
         state.entries.retain(|uid, _| snapshot.targets.iter().any(|target| target.config.uid == *uid));
         for target in &snapshot.targets {
             let older = state.entries.get(&target.config.uid).map(|entry| &entry.listing);
@@ -160,6 +160,14 @@ impl View {
             state.entries.insert(target.config.uid.clone(), entry);
         }
         self.merge(&state);
+        // The lists may be what they were, and callers see other parts of them.
+        if older.config.access != snapshot.config.access {
+            self.tell_changed();
+        }
+    }
+
+    fn tell_changed(&self) {
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Takes what a catalogue session learnt; nothing where its target was reconfigured meanwhile.
@@ -187,7 +195,7 @@ impl View {
         let changed = merged.marks(None) != before.marks(None);
         self.merged.store(Arc::new(merged));
         if changed {
-            self.changed.send_modify(|count| *count = count.wrapping_add(1));
+            self.tell_changed();
         }
         self.heard.send_modify(|count| *count = count.wrapping_add(1));
     }

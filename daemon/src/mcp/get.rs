@@ -6,7 +6,6 @@ use std::{io, sync::Arc};
 use bytes::Bytes;
 use futures_util::stream;
 use http::Response;
-use mooring_runtime::Tasks;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +38,6 @@ struct Listening {
     messages: watch::Receiver<u64>,
     /// Fires when the session ends, or when a newer stream takes its place.
     over: CancellationToken,
-    tasks: Tasks,
     /// What the ids of its events begin with; none in versions that know no ids.
     name: Option<String>,
     /// The last message that was written.
@@ -48,8 +46,9 @@ struct Listening {
     /// notification that was written may never have been read.
     told: Marks,
     begun: bool,
-    /// Who listens, where it may not see everything: a change of the rest is none to it (case 032).
-    limited: Option<(Arc<Gateway>, Caller)>,
+    gateway: Arc<Gateway>,
+    /// Who listens: a change of what it may not see is none to it (case 032).
+    caller: Caller,
 }
 
 pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, Fault> {
@@ -80,11 +79,6 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         }
     };
     let view = context.gateway.view_of(&session, context.account.started);
-    let limited = if context.access()?.is_unlimited() {
-        None
-    } else {
-        Some((Arc::clone(context.gateway), context.caller()?.clone()))
-    };
     let listening = Listening {
         changes: view.changes(),
         view,
@@ -93,8 +87,8 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         name,
         written: behind,
         told: session.seen.marks(),
-        limited,
-        tasks: context.gateway.shared.tasks.clone(),
+        gateway: Arc::clone(context.gateway),
+        caller: context.caller()?.clone(),
         begun: false,
         session: Arc::clone(&session),
     };
@@ -139,7 +133,7 @@ impl Listening {
                 biased;
                 () = self.over.cancelled() => return None,
                 // A client whose stream ends opens it again, at another replica.
-                () = self.tasks.drain.cancelled() => return None,
+                () = self.gateway.shared.tasks.drain.cancelled() => return None,
                 changed = timeout(SILENCE, changed) => changed,
             };
             match changed {
@@ -165,9 +159,9 @@ impl Listening {
     /// Lists that the client was neither shown nor told of yet.
     fn news(&mut self, write: &mut Vec<u8>) {
         let merged = self.view.merged();
-        let snapshot = self.limited.as_ref().map(|(gateway, caller)| (gateway.snapshot(), caller));
-        let visible =
-            snapshot.as_ref().map(|(snapshot, caller)| sees(Access::of(&snapshot.config.access, caller)));
+        let snapshot = self.gateway.snapshot();
+        let access = Access::of(&snapshot.config.access, &self.caller);
+        let visible = (!access.is_unlimited()).then(|| sees(access));
         let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
         let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, filter);
         if kinds.is_empty() {

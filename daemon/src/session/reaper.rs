@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use tokio::{
     sync::mpsc,
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, sleep},
 };
 use tokio_util::time::{DelayQueue, delay_queue};
 
@@ -33,13 +33,18 @@ const SWEEP: Duration = Duration::from_secs(60);
 const SWEEP_LIMIT: usize = 1000;
 /// The longest that a timer is set for: the wheel panics beyond about two years.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// What timers are set beyond their time: they may fire within the millisecond before it.
+const TICK: Duration = Duration::from_millis(1);
 
 /// Runs until the drain. Sessions do not end with it: their records stay.
 pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Command>) {
     let mut wheel = Wheel::default();
+    let mut revoked = sessions.revoked.subscribe();
     let mut sweep = interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        // Beyond a day it is looked at again anyhow.
+        let next = revoked.borrow_and_update().comes_in(sessions.now()).unwrap_or(LONGEST).min(LONGEST);
         tokio::select! {
             () = sessions.tasks.drain.cancelled() => return,
             command = commands.recv() => match command {
@@ -52,7 +57,14 @@ pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Co
                 wheel.timers.remove(&key);
                 look(&sessions, key, &mut wheel);
             }
+            changed = revoked.changed() => match changed {
+                Ok(()) => {}
+                // Its sender is gone with the sessions.
+                Err(_) => return,
+            },
+            () = sleep(next + TICK) => sessions.end_revoked(),
             _ = sweep.tick() => {
+                // Those again whose end could not be stored.
                 sessions.end_revoked();
                 sessions.finished.sweep(sessions.now());
                 let sessions = Arc::clone(&sessions);
@@ -113,8 +125,7 @@ struct Wheel {
 impl Wheel {
     fn arm(&mut self, key: Key, after: Duration) {
         self.disarm(key);
-        // A millisecond more, since a timer may fire within the millisecond before its time.
-        let timer = self.queue.insert(key, after.min(LONGEST) + Duration::from_millis(1));
+        let timer = self.queue.insert(key, after.min(LONGEST) + TICK);
         self.timers.insert(key, timer);
     }
 

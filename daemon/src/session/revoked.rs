@@ -1,5 +1,7 @@
 //! Pure: which sessions a configuration ends (`spec.auth.denied`, `spec.session.endBefore`).
 
+use std::time::Duration;
+
 use mooring_crds::config::{Denied, GatewayConfig};
 use mooring_runtime::Timestamp;
 
@@ -24,6 +26,11 @@ impl Revoked {
     /// Whether no session ends by it.
     pub fn is_nothing(&self) -> bool {
         self.denied.is_empty() && self.end_before.is_none()
+    }
+
+    /// How long it is from `now` until more sessions end by it; none where no such time is to come.
+    pub fn comes_in(&self, now: Timestamp) -> Option<Duration> {
+        self.end_before.filter(|before| now < *before).map(|before| now.until(before))
     }
 
     /// Whether a session of this record must end now. A time that is yet to come ends nothing before it has.
@@ -88,6 +95,11 @@ mod tests {
         assert!(!with(Some(1000), Vec::new()).covers(&began(1000), now));
         assert!(!with(Some(1001), Vec::new()).covers(&began(999), now), "that time is yet to come");
         assert!(!with(None, Vec::new()).covers(&began(0), now));
+        let comes = |end_before| with(end_before, Vec::new()).comes_in(now);
+        assert_eq!(
+            [comes(Some(1001)), comes(Some(1000)), comes(None)],
+            [Some(Duration::from_millis(1)), None, None]
+        );
         let principal = Principal::Oidc { issuer: "i".into(), subject: "mallory".into() };
         assert!(with(None, denied("", "mallory")).covers(&Record { principal, ..began(0) }, now));
     }

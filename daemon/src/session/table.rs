@@ -64,7 +64,7 @@ pub struct Sessions {
     /// Streams that have their answer.
     pub(crate) finished: Finished,
     /// Which sessions the current configuration ends.
-    pub(super) revoked: ArcSwap<Revoked>,
+    pub(super) revoked: tokio::sync::watch::Sender<Revoked>,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -147,7 +147,7 @@ impl Sessions {
             limits: ArcSwap::default(),
             principals: Principals::default(),
             finished: Finished::default(),
-            revoked: ArcSwap::default(),
+            revoked: tokio::sync::watch::Sender::default(),
             reaper,
         });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
@@ -160,7 +160,7 @@ impl Sessions {
         let older = self.targets.swap(Arc::new(snapshot.targets.clone()));
         self.limits.store(Arc::new(snapshot.config.limits.clone()));
         // Before the sweep: a session that is entered meanwhile is judged by whoever enters it.
-        self.revoked.store(Arc::new(revoked));
+        self.revoked.send_replace(revoked);
         self.end_revoked();
         let stays = |old: &Arc<Target>| snapshot.targets.iter().any(|new| Arc::ptr_eq(old, new));
         if !older.iter().all(stays) {
@@ -272,7 +272,7 @@ impl Sessions {
 
     /// Whether the configuration of now ends this session.
     pub(super) fn revokes(&self, session: &Session) -> bool {
-        let revoked = self.revoked.load();
+        let revoked = self.revoked.borrow();
         !revoked.is_nothing() && revoked.covers(&session.stored().record, self.now())
     }
 

@@ -1,0 +1,119 @@
+//! Access rules that change while clients listen: each hears of it whose lists it changes.
+//! Not a black box, since `moored serve` reads its manifests once.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+#[path = "support/gateway.rs"]
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use e2e::{
+    client::{Client, ClientError, Event, Events, Session},
+    scripted::{Script, ScriptedServer},
+};
+use moored::{
+    config::secrets::Secrets,
+    gateway::Gateway,
+    listener::{self, Routes},
+};
+use mooring_crds::config::{AccessRule, GatewayConfig, TargetConfig};
+
+/// Well below the time after which a silent stream says a comment: what comes within it came for the change.
+const SOON: Duration = Duration::from_secs(5);
+/// How long a stream is watched for what must not come.
+const A_WHILE: Duration = Duration::from_millis(500);
+
+/// Two targets, and rules each of which names targets, and a subject where it is not for everybody.
+fn config(servers: [&ScriptedServer; 2], rules: &[(&[&str], &[&str])]) -> GatewayConfig {
+    let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let rule = |(subjects, targets): &(&[&str], &[&str])| AccessRule {
+        subjects: own(subjects),
+        targets: own(targets),
+        ..AccessRule::default()
+    };
+    let target = |(alias, server): (&str, &ScriptedServer)| TargetConfig {
+        alias: alias.to_owned(),
+        name: alias.to_owned(),
+        uid: format!("uid-{alias}"),
+        url: server.url(),
+        ..TargetConfig::default()
+    };
+    GatewayConfig {
+        targets: ["a", "b"].into_iter().zip(servers).map(target).collect(),
+        access: rules.iter().map(rule).collect(),
+        ..support::config()
+    }
+}
+
+async fn listening(config: GatewayConfig) -> (Arc<Gateway>, Session) {
+    let shared = support::shared();
+    let tasks = shared.tasks.clone();
+    let gateway = Gateway::start(config, Secrets::default(), shared);
+    let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let url = format!("http://{}/mcp", socket.local_addr().unwrap());
+    tasks.spawn(listener::serve(socket, Routes::one(Arc::clone(&gateway)), tasks.clone()));
+    let session = Client::new(&url).unwrap().initialize().await.unwrap();
+    (gateway, session)
+}
+
+/// The methods of the next message and of those in the same write.
+async fn told(stream: &mut Events) -> String {
+    let message = async {
+        loop {
+            let event = stream.next().await.unwrap().unwrap();
+            if let Some(message) = Event::message(&event) {
+                return message["method"].as_str().unwrap().to_owned();
+            }
+        }
+    };
+    tokio::time::timeout(SOON, message).await.unwrap()
+}
+
+async fn hears_nothing(stream: &mut Events) {
+    let heard = stream.next_within(A_WHILE).await;
+    assert!(matches!(heard, Err(ClientError::Deadline(_))), "{heard:?}");
+}
+
+#[tokio::test]
+async fn who_sees_other_lists_by_a_change_of_access_is_told_at_once_and_who_sees_the_same_is_not() {
+    let servers = [
+        ScriptedServer::start(Script::echoing(["x"])).await,
+        ScriptedServer::start(Script::echoing(["y"])).await,
+    ];
+    let servers = [&servers[0], &servers[1]];
+    let (gateway, session) = listening(config(servers, &[(&[], &["a"])])).await;
+    assert_eq!(session.tools().await.unwrap(), ["x"]);
+    let mut stream = session.get().await.unwrap();
+    stream.next().await.unwrap();
+    gateway.configure(config(servers, &[(&[], &["a"]), (&["somebody else"], &[])]));
+    hears_nothing(&mut stream).await;
+    gateway.configure(config(servers, &[(&[], &["a", "b"])]));
+    assert_eq!(told(&mut stream).await, "notifications/tools/list_changed");
+    assert_eq!(session.tools().await.unwrap(), ["x", "y"]);
+    gateway.configure(config(servers, &[(&[], &["b"])]));
+    assert_eq!(told(&mut stream).await, "notifications/tools/list_changed");
+    assert_eq!(session.tools().await.unwrap(), ["y"]);
+}
+
+// Case 032, also where there were no rules when the stream began.
+#[tokio::test]
+async fn a_rule_that_comes_under_an_open_stream_hides_changes_of_what_it_hides() {
+    let servers = [
+        ScriptedServer::start(Script::echoing(["x"])).await,
+        ScriptedServer::start(Script::echoing(["y"])).await,
+    ];
+    let servers = [&servers[0], &servers[1]];
+    let (gateway, session) = listening(config(servers, &[])).await;
+    assert_eq!(session.tools().await.unwrap(), ["x", "y"]);
+    let mut stream = session.get().await.unwrap();
+    stream.next().await.unwrap();
+    gateway.configure(config(servers, &[(&[], &["a"])]));
+    assert_eq!(told(&mut stream).await, "notifications/tools/list_changed");
+    assert_eq!(session.tools().await.unwrap(), ["x"]);
+    servers[1].until_streams(1).await.unwrap();
+    servers[1].set_tools(Script::echoing(["z"]).tools);
+    hears_nothing(&mut stream).await;
+    servers[0].until_streams(1).await.unwrap();
+    servers[0].set_tools(Script::echoing(["w"]).tools);
+    assert_eq!(told(&mut stream).await, "notifications/tools/list_changed");
+}
