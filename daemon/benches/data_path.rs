@@ -61,8 +61,11 @@ fn find_session(bencher: Bencher<'_, '_>, held: usize) {
     let (sessions, id) = runtime.block_on(async {
         let sessions = Sessions::start(
             Store::new(Memory::new(usize::MAX)),
-            Clock::system(),
-            &Tasks::default(),
+            moored::session::table::Around {
+                clock: Clock::system(),
+                tasks: &Tasks::default(),
+                budget: moored::receive::Budget::new(1 << 20),
+            },
             metrics,
             moored::session::table::Identity::new().unwrap(),
         );

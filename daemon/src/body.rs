@@ -120,6 +120,14 @@ impl Answer {
         Self { content: Content::Chunks { chunks, length }, late: None, account: None }
     }
 
+    /// Its bytes, where they are all there.
+    pub fn as_whole(&self) -> Option<&Bytes> {
+        match &self.content {
+            Content::Whole(bytes) => Some(bytes),
+            Content::Chunks { .. } => None,
+        }
+    }
+
     /// Has what goes wrong behind the head stand in the account, too.
     #[must_use]
     pub fn failing(mut self, late: Late) -> Self {

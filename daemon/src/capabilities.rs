@@ -72,13 +72,24 @@ impl ClientCapabilities {
     /// Whether the client announced that it answers any request at all.
     pub fn answer_anything(&self) -> bool {
         let methods = ["sampling/createMessage", "elicitation/create", "roots/list", "tasks/get", ""];
-        methods.iter().any(|method| self.answers(method))
+        methods.iter().any(|method| self.capability(method).is_some())
     }
 
-    /// Whether the client announced that it answers `method` (2025-11-25, client features). `ping` needs no
-    /// announcement, and is not asked here.
-    pub fn answers(&self, method: &str) -> bool {
-        let map: Map<String, Value> = serde_json::from_str(&self.text).unwrap_or_default();
+    /// Whether the client announced that it answers `method` (2025-11-25, client features), of an elicitation in this
+    /// `mode`, raw JSON. `ping` needs no announcement, and is not asked here.
+    pub fn answers(&self, method: &str, mode: Option<&[u8]>) -> bool {
+        let Some(capability) = self.capability(method) else { return false };
+        match (method, mode) {
+            ("elicitation/create", Some(br#""url""#)) => capability.contains_key("url"),
+            // What names no mode is a form, and who announces none takes forms (elicitation, capabilities).
+            ("elicitation/create", _) => capability.contains_key("form") || !capability.contains_key("url"),
+            _ => true,
+        }
+    }
+
+    /// What the client announced of the feature that `method` is part of.
+    fn capability(&self, method: &str) -> Option<Map<String, Value>> {
+        let mut map: Map<String, Value> = serde_json::from_str(&self.text).ok()?;
         let capability = match method {
             "sampling/createMessage" => "sampling",
             "elicitation/create" => "elicitation",
@@ -86,7 +97,10 @@ impl ClientCapabilities {
             "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel" => "tasks",
             _ => "experimental",
         };
-        map.get(capability).is_some_and(Value::is_object)
+        match map.remove(capability)? {
+            Value::Object(capability) => Some(capability),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+        }
     }
 }
 
@@ -106,11 +120,30 @@ mod tests {
     #[test]
     fn a_client_is_asked_only_what_it_announced() {
         let client = ClientCapabilities::parse(br#"{"elicitation":{"form":{}}}"#).unwrap();
-        assert!(client.answers("elicitation/create"));
+        assert!(client.answers("elicitation/create", None));
         for method in ["sampling/createMessage", "roots/list", "tasks/get", "unknown/method"] {
-            assert!(!client.answers(method), "{method}");
+            assert!(!client.answers(method, None), "{method}");
         }
-        assert!(!client.without_requests().answers("elicitation/create"));
+        assert!(!client.without_requests().answers("elicitation/create", None));
+    }
+
+    #[test]
+    fn an_elicitation_needs_the_mode_that_the_client_announced_and_a_form_where_it_announced_none() {
+        let [form, url] = [r#""form""#, r#""url""#].map(str::as_bytes);
+        for (announced, forms, urls) in [
+            ("{}", true, false),
+            (r#"{"form":{}}"#, true, false),
+            (r#"{"url":{}}"#, false, true),
+            (r#"{"form":{},"url":{}}"#, true, true),
+        ] {
+            let client = ClientCapabilities::parse(format!(r#"{{"elicitation":{announced}}}"#).as_bytes());
+            let takes = |mode| client.as_ref().unwrap().answers("elicitation/create", mode);
+            assert_eq!(
+                [takes(None), takes(Some(form)), takes(Some(url))],
+                [forms, forms, urls],
+                "{announced}"
+            );
+        }
     }
 
     #[test]

@@ -11,10 +11,23 @@ use crate::fault::Fault;
 /// What the caller takes as an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepts {
-    /// One JSON document and nothing else.
+    /// One JSON document and nothing else: it can be asked nothing meanwhile (DESIGN §4).
     Json,
+    /// One JSON document here, since this answer is part of another; it takes event streams besides.
+    Part,
     /// JSON or an event stream.
     JsonOrStream,
+}
+
+impl Accepts {
+    /// What it takes where this answer is one part of another.
+    #[must_use]
+    pub fn in_part(self) -> Self {
+        match self {
+            Self::Json => Self::Json,
+            Self::Part | Self::JsonOrStream => Self::Part,
+        }
+    }
 }
 
 /// Refuses a `Host` that is not ours: a name that an attacker made point here (DNS rebinding).

@@ -24,7 +24,7 @@ use crate::{
         Session,
         places::{Place, Places},
         revoked::{Revoked, denies},
-        table::{Hints, Identity, Sessions},
+        table::{Around, Hints, Identity, Sessions},
         targets::TargetSession,
     },
     store::{Store, memory::Memory},
@@ -91,8 +91,7 @@ impl Gateway {
         let metrics = Arc::new(shared.metrics.gateway(&config.name));
         let sessions = Sessions::start(
             store,
-            shared.clock,
-            &shared.tasks,
+            Around { clock: shared.clock, tasks: &shared.tasks, budget: shared.budget.clone() },
             Arc::clone(&metrics),
             shared.identity.clone(),
         );

@@ -59,6 +59,11 @@ impl Share {
         Ok(())
     }
 
+    /// What it is a share of.
+    pub fn of(&self) -> &Budget {
+        &self.budget
+    }
+
     /// Gives back what it holds.
     pub fn release(&mut self) {
         match std::mem::take(&mut self.bytes) {

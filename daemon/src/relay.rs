@@ -3,6 +3,7 @@
 
 mod attached;
 mod client_stream;
+mod collect;
 mod events;
 mod json;
 pub mod judge;
@@ -120,7 +121,7 @@ pub async fn relay(
     let deadline = forward.deadline(forward.sent);
     let mut silence = match accepts {
         Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
-        Accepts::Json => deadline,
+        Accepts::Json | Accepts::Part => deadline,
     };
     let mut asked = pin!(asked(&forward, accepts));
     let mut may_stream = true;
@@ -176,9 +177,9 @@ async fn answered(
         (true, Accepts::JsonOrStream) if forward.open_stream() => {
             Ok(Box::pin(attached::respond(events(forward, Source::Body(answer.body)))).await)
         }
-        (true, Accepts::Json | Accepts::JsonOrStream) => {
+        (true, Accepts::Json | Accepts::Part | Accepts::JsonOrStream) => {
             let events = Events::new(forward, ClientStream::none(), Source::Body(answer.body));
-            Box::pin(events.collect()).await.map(|answer| json_response(Body::whole(answer)))
+            Box::pin(events.collect(accepts)).await.map(|answer| json_response(Body::whole(answer)))
         }
     }?;
     response.headers_mut().extend(handed_back);
@@ -195,7 +196,7 @@ fn asked(forward: &Forward, accepts: Accepts) -> impl Future<Output = ()> + use<
     let session = forward.call.session();
     let deliveries = match accepts {
         Accepts::JsonOrStream if session.wants_word() => Some(forward.call.deliveries()),
-        Accepts::JsonOrStream | Accepts::Json => None,
+        Accepts::JsonOrStream | Accepts::Part | Accepts::Json => None,
     };
     events::delivered(deliveries)
 }
@@ -203,8 +204,13 @@ fn asked(forward: &Forward, accepts: Accepts) -> impl Future<Output = ()> + use<
 impl Forward {
     /// Whether its answer may be an event stream: whether its session has a place for one.
     fn open_stream(&mut self) -> bool {
-        if self.stream.is_none() {
-            self.stream = self.sessions.open_stream(self.call.session()).ok();
+        if self.stream.is_some() {
+            return true;
+        }
+        match self.sessions.open_stream(self.call.session()) {
+            Ok(place) => self.stream = Some(place),
+            // The call goes on without; that it did is counted as what refuses other streams.
+            Err(fault) => self.sessions.metrics.limits.fault(&fault),
         }
         self.stream.is_some()
     }
@@ -223,21 +229,47 @@ impl Forward {
 
     /// How a request of the target's reaches the client on this call's stream.
     pub(crate) fn way(&self) -> Way {
-        let over = self.over.get_or_init(CancellationToken::new).clone();
-        Way::Call { id: self.call.id().into(), pause: Arc::clone(&self.pause), over }
+        Way::Call { id: self.call.id().into(), pause: Arc::clone(&self.pause), over: self.over() }
     }
 
-    /// A message of the target, as the client is to read it.
+    /// How one reaches a client that takes `accepts`, where this call has no stream.
+    pub(crate) fn way_beside(&self, accepts: Accepts) -> Way {
+        match accepts {
+            Accepts::Json => Way::None,
+            Accepts::Part | Accepts::JsonOrStream => {
+                Way::Beside { pause: Arc::clone(&self.pause), over: self.over() }
+            }
+        }
+    }
+
+    fn over(&self) -> CancellationToken {
+        self.over.get_or_init(CancellationToken::new).clone()
+    }
+
+    /// The answer of the target, as the client is to read it.
     pub(crate) fn exposed(&self, json: &Bytes) -> Bytes {
         if self.tasks { task_ids::expose(json, self.open.target.alias()) } else { json.clone() }
     }
 
     /// Tells the target that nobody will come back for the answer.
     pub(crate) fn abandoned(&self) -> Fault {
-        let notice = reply::cancelled(self.call.id(), "nobody waits for the answer any more");
+        self.cancel("nobody waits for the answer any more");
+        Fault::Cancelled
+    }
+
+    /// Tells the target, where `fault` is that its answer cannot be taken: what other faults end, it knows of.
+    pub(crate) fn gave_up(&self, fault: &Fault) {
+        let untold =
+            matches!(fault, Fault::Overloaded | Fault::Target { failure: TargetFailure::Protocol(_), .. });
+        if untold {
+            self.cancel("the answer could not be taken");
+        }
+    }
+
+    fn cancel(&self, why: &str) {
+        let notice = reply::cancelled(self.call.id(), why);
         let open = Arc::clone(&self.open);
         self.sessions.spawn(async move { open.notify(notice).await });
-        Fault::Cancelled
     }
 
     /// Tells the target that nobody waits any more, and says what the client is told.
@@ -247,9 +279,7 @@ impl Forward {
         } else {
             self.limits.silent
         };
-        let notice = reply::cancelled(self.call.id(), "no answer in time");
-        let open = Arc::clone(&self.open);
-        self.sessions.spawn(async move { open.notify(notice).await });
+        self.cancel("no answer in time");
         exchange::fault(
             &self.open.target,
             TargetFailure::Timeout(u32::try_from(bound.as_secs()).unwrap_or(u32::MAX)),

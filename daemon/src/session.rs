@@ -8,6 +8,7 @@ pub mod calls;
 pub mod channel;
 #[cfg(test)]
 mod crossing_properties;
+mod elsewhere;
 pub mod end;
 pub mod ephemeral;
 pub mod event_id;

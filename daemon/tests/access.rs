@@ -62,7 +62,7 @@ async fn told(stream: &mut Events) -> String {
         loop {
             let event = stream.next().await.unwrap().unwrap();
             if let Some(message) = Event::message(&event) {
-                return message["method"].as_str().unwrap().to_owned();
+                return message.get("method").and_then(serde_json::Value::as_str).unwrap().to_owned();
             }
         }
     };

@@ -216,6 +216,30 @@ async fn answers_to_requests_of_others_on_a_calls_stream_are_dropped() -> Outcom
 }
 
 #[tokio::test]
+async fn a_target_whose_answer_cannot_be_taken_hears_that_nobody_waits_for_it() -> Outcome {
+    let mut script = Script::default();
+    script.tools.push(Tool::new("fed", Behaviour::Fed));
+    let target = ScriptedServer::start(script).await;
+    let moored = Moored::serve(manifest::gateway_with([("a", target.url())])).await?;
+    let client = moored.client()?;
+    let json_only = client.clone().with_header("accept", "application/json")?;
+    for (n, client) in [client, json_only].into_iter().enumerate() {
+        let session = client.initialize().await?;
+        let call = json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "a___fed"}});
+        let calling = tokio::spawn(async move { session.post(call.to_string()).await });
+        target.until_feeds(1).await?;
+        // An event that never ends, and is larger than any that is taken.
+        target.feed(format!("data: {}", "x".repeat(17 << 20)));
+        assert_eq!(calling.await??.error_code(), Some(-32603));
+        target.until_seen("notifications/cancelled", n + 1).await?;
+        assert_eq!(target.seen("notifications/cancelled")[n].message["params"]["requestId"], json!(n));
+        target.end_feeds();
+        target.until("its stream's end", |server| server.counts().feeds == 0).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_client_that_takes_no_stream_gets_the_answer_of_one_in_json() -> Outcome {
     let target = ScriptedServer::start(script([
         ("echo_sse", Behaviour::EchoStream(3)),

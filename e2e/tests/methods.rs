@@ -106,6 +106,7 @@ async fn a_resource_in_no_list_is_asked_of_the_sessions_open_targets_the_oldest_
     a.interfere("resources/read", Interference::Answer(RawAnswer::status(StatusCode::BAD_GATEWAY)));
     assert_eq!(result(&session, "resources/read", unlisted()).await?, json!({"said": "b"}));
     b.change(|script| drop(script.results.remove("resources/read")));
+    a.behave("resources/read");
     assert_eq!(code(&session, "resources/read", unlisted()).await?, Some(-32002));
     assert_eq!(a.seen("resources/read").pop().ok_or("not asked")?.message["params"], unlisted());
     Ok(())

@@ -58,6 +58,22 @@ async fn a_call_that_is_silent_for_fifteen_seconds_becomes_a_stream_where_the_cl
 }
 
 #[tokio::test]
+async fn a_call_that_became_a_stream_may_be_silent_no_longer_for_that() -> Outcome {
+    let target = ScriptedServer::start(Script::default()).await;
+    let manifest = manifest::target("a", "tools", &target.url());
+    let manifest = manifest.replace("spec: {", "spec: {timeouts: {requestSeconds: 16}, ");
+    let moored = Moored::serve(manifest::gateway("tools") + &manifest).await?;
+    let (session, begun) =
+        (Client::new(&moored.url())?.with_deadline(LONG).initialize().await?, Instant::now());
+    let mut events = session.open(call(1, "a___slow")).await?;
+    let answer = events.next_message().await?.unwrap_or_default();
+    assert_eq!(answer["error"]["data"]["reason"], json!("target_timeout"), "{answer}");
+    let took = begun.elapsed();
+    assert!((Duration::from_secs(15)..Duration::from_secs(22)).contains(&took), "{took:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_silent_stream_that_is_read_for_a_client_of_json_costs_no_processor() -> Outcome {
     let mut script = Script::default();
     script.tools.push(Tool::new("fed", Behaviour::Fed));

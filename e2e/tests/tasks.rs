@@ -154,6 +154,23 @@ async fn the_news_of_a_task_comes_on_the_get_stream_under_its_id_of_ours() -> Ou
 }
 
 #[tokio::test]
+async fn the_news_of_a_task_on_the_stream_of_another_call_comes_under_its_id_of_ours_too() -> Outcome {
+    let (a, _b, _moored, session) = start().await?;
+    begin(&session, "a").await?;
+    a.change(|script| script.tools.push(Tool::new("fed", Behaviour::Fed)));
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a___fed"}});
+    let mut events = session.open(call.to_string()).await?;
+    a.until_feeds(1).await?;
+    let news = |id: &str| {
+        let params = json!({"taskId": id, "status": "completed"});
+        json!({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params})
+    };
+    a.feed(format!("data: {}\n\n", news("t:1")));
+    assert_eq!(events.next_message().await?, Some(news("a:t:1")));
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_a_tool_says_of_tasks_in_its_own_result_is_left_alone() -> Outcome {
     let (_a, _b, _moored, session) = start().await?;
     let answer = session.call("a___plain", json!({})).await?;

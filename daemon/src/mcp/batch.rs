@@ -1,5 +1,5 @@
 //! Batches: JSON-RPC arrays, which 2025-03-26 alone has (base protocol, batching). Their requests run side by side, each
-//! as if it had come alone to a client that takes JSON; the answer is one array.
+//! as if it had come alone, and the answer is one array. What targets ask meanwhile goes to the client's GET stream.
 
 use std::sync::Arc;
 
@@ -30,6 +30,7 @@ pub(super) async fn batch(
     context: &mut Context<'_>,
     bytes: &Bytes,
     share: Share,
+    accepts: Accepts,
 ) -> Result<Response<Answer>, Fault> {
     context.account.method = "batch".into();
     let session = context.session().await?;
@@ -50,7 +51,7 @@ pub(super) async fn batch(
     let context = &*context;
     let answers = join_all(messages.iter().map(|message| async {
         match message {
-            Ok(message) => one(context, &session, message).await,
+            Ok(message) => one(context, &session, message, accepts.in_part()).await,
             // The others are answered all the same (JSON-RPC 2.0 §6).
             Err(fault) => Some((
                 reply::error(None, fault.code(), &fault.message(), None),
@@ -69,7 +70,12 @@ pub(super) async fn batch(
 }
 
 /// The answer to one message, where it wants one.
-async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -> Option<(Bytes, Share)> {
+async fn one(
+    context: &Context<'_>,
+    session: &Arc<Session>,
+    message: &Message,
+    accepts: Accepts,
+) -> Option<(Bytes, Share)> {
     let mut alone = context.beside(session);
     post::note(&mut alone, message);
     let admitted = match &message.kind {
@@ -79,7 +85,7 @@ async fn one(context: &Context<'_>, session: &Arc<Session>, message: &Message) -
     let budget = &context.gateway.shared.budget;
     let (share, mut answer_share) = (budget.share(), budget.share());
     let outcome = match admitted {
-        Ok(()) => post::message_in(&mut alone, session, message, share, Accepts::Json).await,
+        Ok(()) => post::message_in(&mut alone, session, message, share, accepts).await,
         Err(fault) => Err(fault),
     };
     let wants = matches!(message.kind, Kind::Request { .. });

@@ -35,7 +35,7 @@ pub(super) struct Finder<'r> {
 }
 
 impl Destination {
-    fn to(target: &Arc<Target>) -> Self {
+    pub(super) fn to(target: &Arc<Target>) -> Self {
         Self { target: Arc::clone(target), edit: None, tool: None, tasks: false }
     }
 }

@@ -1,6 +1,6 @@
 //! Requests that go to a target: found, entered among the session's calls, forwarded and relayed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Response;
@@ -38,42 +38,53 @@ pub(super) async fn request(
     let found = Finder { context, session, of: &of }.find(message).await;
     let destination = match found {
         Err(Fault::ResourceNotFound(uri)) => {
-            return Box::pin(unlisted::resource(context, session, message, &of, uri)).await;
+            let way = (share, accepts);
+            return Box::pin(unlisted::resource(context, session, message, uri, way)).await;
         }
         found => found?,
     };
     context.account.target = Some(destination.target.alias().to_owned());
-    let again = destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
     let of = context.on_behalf_at(&destination.target, of);
-    let asked = Asked { session, message, destination, of, accepts };
-    match attempt(context, &asked, share).await {
+    carry_out(context, &Asked { session, message, destination, of, accepts, patience: None }, share).await
+}
+
+/// Forwards a request whose way is known, and once more where the target forgot the session and may be given a new one.
+pub(super) async fn carry_out(
+    context: &Context<'_>,
+    asked: &Asked<'_>,
+    share: Share,
+) -> Result<Response<Answer>, Fault> {
+    let again = asked.destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
+    match attempt(context, asked, share).await {
         // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).
         Err(Fault::TargetSessionLost { target: _, ran: false }) if again => {
             let share = context.gateway.shared.budget.share();
-            Box::pin(attempt(context, &asked, share)).await
+            Box::pin(attempt(context, asked, share)).await
         }
         outcome => outcome,
     }
 }
 
 /// A request whose way is known.
-struct Asked<'r> {
-    session: &'r Arc<Session>,
-    message: &'r Message,
-    destination: Destination,
-    of: Arc<OnBehalf>,
-    accepts: Accepts,
+pub(super) struct Asked<'r> {
+    pub(super) session: &'r Arc<Session>,
+    pub(super) message: &'r Message,
+    pub(super) destination: Destination,
+    pub(super) of: Arc<OnBehalf>,
+    pub(super) accepts: Accepts,
+    /// How long the target may be silent, where that is less than its configuration says.
+    pub(super) patience: Option<Duration>,
 }
 
 async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Result<Response<Answer>, Fault> {
-    let Asked { session, message, destination, of, accepts } = asked;
+    let Asked { session, message, destination, of, accepts, patience } = asked;
     let Kind::Request { id, params, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
     let Destination { target, edit, tool, tasks } = destination;
     let token = params.meta.as_deref().and_then(progress::given);
     let pause = Arc::new(Pause::default());
     let stream = match accepts {
         Accepts::JsonOrStream => Some(Arc::clone(&pause)),
-        Accepts::Json => None,
+        Accepts::Json | Accepts::Part => None,
     };
     let mut call = Call::begin(session, Beginning { id, target, stream, token: token.clone() })?;
     let sessions = Arc::clone(&context.gateway.sessions);
@@ -91,6 +102,7 @@ async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Resu
     let timeouts = &target.config.timeouts;
     let limits =
         tool.as_deref().map_or_else(|| CallLimits::of(timeouts), |tool| CallLimits::of_tool(timeouts, tool));
+    let limits = patience.map_or(limits, |patience| limits.within(patience));
     let forward = Box::new(Forward {
         call,
         open,

@@ -38,7 +38,7 @@ pub(super) async fn post(context: &mut Context<'_>, body: Incoming) -> Result<Re
     let Received { bytes, share } =
         receive(body, context.snapshot.config.limits.request_bytes, &context.gateway.shared.budget).await?;
     let message = match Message::parse(bytes.clone()) {
-        Err(Invalid::Batch) => return Box::pin(batch::batch(context, &bytes, share)).await,
+        Err(Invalid::Batch) => return Box::pin(batch::batch(context, &bytes, share, accepts)).await,
         parsed => parsed?,
     };
     note(context, &message);

@@ -1,43 +1,72 @@
 //! Resources that no target lists and no template makes: asked of the session's open targets, oldest first (DESIGN §2,
-//! Names).
+//! Names). Each is asked as any request is; where there are several, an answer is looked at whole before it is passed on.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::Response;
-use tokio::time::timeout_at;
 
-use super::Context;
+use super::{
+    Context,
+    destination::Destination,
+    forward::{self, Asked},
+};
 use crate::{
     body::Answer,
-    fault::Fault,
-    jsonrpc::{Kind, Message, reply, span},
-    relay::{json_response, limits::CallLimits},
+    edge::Accepts,
+    fault::{Blame, Fault},
+    jsonrpc::Message,
+    receive::Share,
     session::Session,
-    target::{OnBehalf, unary},
+    target::{Target, exchange::error_object},
 };
 
 pub(super) async fn resource(
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     session: &Arc<Session>,
     message: &Message,
-    of: &Arc<OnBehalf>,
     uri: String,
+    (share, accepts): (Share, Accepts),
 ) -> Result<Response<Answer>, Fault> {
-    let Kind::Request { id, method, .. } = &message.kind else { return Err(Fault::MethodNotFound) };
-    let params = span::value(&message.bytes, &["params"]).unwrap_or_default();
-    let params = String::from_utf8_lossy(&params);
+    let of = Arc::new(context.on_behalf()?);
     let access = context.access()?;
     let seen = context.snapshot.targets.iter().filter(|target| access.sees_target(target.alias()));
-    for target in seen {
-        let Some(open) = session.open_target(target) else { continue };
-        let own = context.gateway.sessions.own_id();
-        let wire = open.wire.by(of);
-        let until = context.account.started + CallLimits::of(&target.config.timeouts).silent;
-        let asked = unary::ask_as(target, &wire, &own, method.as_str(), &params);
-        // One that does not know it, or does not answer, is not the one.
-        if let Ok(Ok(answer)) = timeout_at(until, asked).await {
-            return Ok(json_response(Answer::whole(reply::result(id, answer.result.get().as_bytes()))));
+    let open: Vec<Arc<Target>> =
+        seen.filter(|target| session.open_target(target).is_some()).map(Arc::clone).collect();
+    let asked = |context: &Context<'_>, target: &Arc<Target>, accepts, patience| Asked {
+        session,
+        message,
+        destination: Destination::to(target),
+        of: context.on_behalf_at(target, Arc::clone(&of)),
+        accepts,
+        patience,
+    };
+    if let [only] = open.as_slice() {
+        context.account.target = Some(only.alias().to_owned());
+        return forward::carry_out(context, &asked(context, only, accepts, None), share).await;
+    }
+    // Whoever is asked next holds the message still.
+    let _share = share;
+    let mut failed = None;
+    for (at, target) in open.iter().enumerate() {
+        context.account.target = Some(target.alias().to_owned());
+        // Of one that is silent the others are not kept waiting.
+        let is_last = at + 1 == open.len();
+        let patience = (!is_last).then(|| Duration::from_secs(target.config.timeouts.connect_seconds.into()));
+        let share = context.gateway.shared.budget.share();
+        let asked = asked(context, target, accepts.in_part(), patience);
+        match forward::carry_out(context, &asked, share).await {
+            Ok(answer) if knows(answer.body()) => return Ok(answer),
+            Ok(_) => {}
+            Err(fault) if fault.blame() == Blame::Target => failed = failed.or(Some(fault)),
+            Err(fault) => return Err(fault),
         }
     }
-    Err(Fault::ResourceNotFound(uri))
+    // Where one could not be asked, nobody can say that there is no such resource.
+    Err(failed.unwrap_or(Fault::ResourceNotFound(uri)))
+}
+
+/// Whether a target's answer is about the resource. Servers say in many codes that they do not know it.
+fn knows(answer: &Answer) -> bool {
+    // Errors are small: what is still coming is none.
+    answer.as_whole().is_none_or(|json| error_object(json).is_none())
 }

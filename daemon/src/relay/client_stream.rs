@@ -6,7 +6,9 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use crate::{
+    fault::Fault,
     jsonrpc::sse::{self, Event},
+    receive::Budget,
     session::{
         Session,
         event_id::StreamName,
@@ -76,16 +78,34 @@ impl ClientStream {
         }
     }
 
-    /// Writes a message: as the event that it came in where that may be, else as a new one.
-    pub(super) fn write(&self, into: &mut Vec<u8>, json: &Bytes, came: Option<&Event>) {
+    /// Writes a message of the target's: as the event that it came in where that may be, else as a new one.
+    ///
+    /// # Errors
+    /// [`Fault::Overloaded`], where there is no room to keep it: then it is not written.
+    pub(super) fn write(
+        &self,
+        into: &mut Vec<u8>,
+        json: &Bytes,
+        came: Option<&Event>,
+        budget: &Budget,
+    ) -> Result<(), Fault> {
         if let Some(kept) = &self.kept {
-            let number = kept.post.outbox.push(json.clone());
+            let number = kept.post.outbox.take(json.clone(), budget)?;
             sse::write_id(into, &kept.name, number);
         }
         match came.filter(|event| event.plain) {
             Some(event) => into.extend_from_slice(&event.bytes),
             None => into.extend_from_slice(&sse::message(json)),
         }
+        Ok(())
+    }
+
+    /// Writes a message of our own.
+    pub(super) fn say(&self, into: &mut Vec<u8>, json: &Bytes) {
+        if let Some(kept) = &self.kept {
+            sse::write_id(into, &kept.name, kept.post.outbox.push(json.clone()));
+        }
+        into.extend_from_slice(&sse::message(json));
     }
 
     /// Has the client come back after `wait`.

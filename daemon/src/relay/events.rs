@@ -23,7 +23,7 @@ use crate::{
     body::Late,
     fault::Fault,
     jsonrpc::sse::{Event, KEEP_ALIVE, Splitter},
-    session::{asking::Way, posts::Parted},
+    session::{posts::Parted, task_ids},
 };
 
 /// The largest event that is relayed.
@@ -37,11 +37,11 @@ pub(super) struct Events {
     pub(super) client: ClientStream,
     /// What goes wrong once the answer's head has left.
     pub(super) late: Late,
-    source: Source,
-    splitter: Splitter,
-    resume: Resume,
+    pub(super) source: Source,
+    pub(super) splitter: Splitter,
+    pub(super) resume: Resume,
     /// When the target last showed progress.
-    progress: Instant,
+    pub(super) progress: Instant,
     /// When the client was last sent anything. Frames of the target that are not relayed do not count.
     written: Instant,
     begun: bool,
@@ -63,10 +63,12 @@ pub(super) enum Next {
     End,
 }
 
-enum Step {
+pub(super) enum Step {
     Data(Bytes),
     /// A whole message that did not come as an event.
     Message(Bytes),
+    /// Nothing for the client yet.
+    Nothing,
     Delivered,
     Silence,
     Taken,
@@ -76,6 +78,8 @@ enum Step {
 impl Events {
     pub(super) fn new(forward: Box<Forward>, client: ClientStream, source: Source) -> Self {
         let now = Instant::now();
+        // Of a target whose answer has not begun, nothing was heard since it was asked.
+        let heard = if matches!(source, Source::Head(_)) { forward.sent } else { now };
         let deliveries = forward.call.deliveries();
         Self {
             forward,
@@ -84,7 +88,7 @@ impl Events {
             source,
             splitter: Splitter::new(EVENT_BYTES),
             resume: Resume::default(),
-            progress: now,
+            progress: heard,
             written: now,
             begun: false,
             answered: false,
@@ -120,10 +124,14 @@ impl Events {
                 next
             }
             Err(fault) => {
+                let ended = self.source.ended();
                 (self.source, self.answered) = (Source::Ended, true);
+                if !ended {
+                    self.forward.gave_up(&fault);
+                }
                 self.forward.call.answered();
                 let mut write = Vec::new();
-                self.client.write(&mut write, &fault_json(self.forward.call.id(), &fault), None);
+                self.client.say(&mut write, &fault_json(self.forward.call.id(), &fault));
                 self.late.get_or_init(|| fault);
                 Next::Write(Bytes::from(write))
             }
@@ -159,12 +167,14 @@ impl Events {
                     self.source = Source::Ended;
                     let json = self.forward.settle(json).await?;
                     let json = self.forward.exposed(&json);
-                    self.write_waiting(&mut write);
+                    self.forward.held.release();
+                    self.write_waiting(&mut write)?;
+                    self.client.write(&mut write, &json, None, self.forward.held.of())?;
                     self.forward.call.answered();
                     self.answered = true;
-                    self.client.write(&mut write, &json, None);
                 }
-                Step::Delivered => self.write_waiting(&mut write),
+                Step::Nothing => {}
+                Step::Delivered => self.write_waiting(&mut write)?,
                 Step::Silence => write.extend_from_slice(&KEEP_ALIVE),
                 Step::Taken => return Ok(Next::Taken),
                 Step::End => {
@@ -186,7 +196,7 @@ impl Events {
     }
 
     /// Waits for more of the stream, for silence, for the end of the call, or for its bound. Cancel-safe.
-    async fn step(&mut self) -> Result<Step, Fault> {
+    pub(super) async fn step(&mut self) -> Result<Step, Fault> {
         // Looked at first: a target that never falls silent is not waited for below.
         if let Some(parted) = self.client.has_parted() {
             return self.parted(parted);
@@ -224,6 +234,7 @@ impl Events {
                 };
                 Ok(Step::Data(Bytes::new()))
             }
+            Ok(More::Part(bytes)) => self.forward.held.hold(bytes as u64).map(|()| Step::Nothing),
             Ok(More::Whole(answer)) => Ok(Step::Message(answer)),
             Ok(More::Broken) => Err(self.forward.failed("an answer that breaks off or is too large")),
             Ok(More::Head(Err(none))) => {
@@ -242,9 +253,13 @@ impl Events {
         }
     }
 
-    fn take(&mut self, data: &Bytes) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, data: &Bytes) -> Result<(), Fault> {
         self.splitter.push(data).map_err(|_| self.forward.failed("an event that is too large"))?;
-        // What is held of a large event counts against what all bodies may take.
+        self.count()
+    }
+
+    /// What is held of a large event counts against what all bodies may take.
+    fn count(&mut self) -> Result<(), Fault> {
         let held = self.splitter.held();
         if held > WRITE_BYTES {
             return self.forward.held.hold(held as u64);
@@ -258,7 +273,9 @@ impl Events {
         let mut taken = 0;
         loop {
             while let Some(event) = self.splitter.next_event() {
-                self.relay(&event, write).await;
+                // From here on it counts where it is kept.
+                self.count()?;
+                self.relay(&event, write).await?;
                 if self.source.ended() {
                     return Ok(());
                 }
@@ -274,7 +291,7 @@ impl Events {
     }
 
     /// What an event becomes for the client.
-    async fn relay(&mut self, event: &Event, write: &mut Vec<u8>) {
+    async fn relay(&mut self, event: &Event, write: &mut Vec<u8>) -> Result<(), Fault> {
         self.resume.note(event.id.as_ref(), event.retry, !event.data.is_empty());
         let token = self.forward.token.as_deref();
         match judge(&event.data, self.forward.call.id(), token) {
@@ -282,7 +299,7 @@ impl Events {
                 let Forward { sessions, call, open, .. } = &*self.forward;
                 let way = self.forward.way();
                 if let Some(json) = sessions.ask(call.session(), open, &message, way).await {
-                    self.client.write(write, &json, None);
+                    self.client.write(write, &json, None, self.forward.held.of())?;
                 }
             }
             Verdict::Withdraw(id) => {
@@ -296,84 +313,38 @@ impl Events {
             Verdict::Drop => {}
             Verdict::Progress => {
                 self.progress = Instant::now();
-                self.write(write, event);
+                self.write(write, event, &task_ids::expose(&event.data, self.forward.open.target.alias()))?;
             }
-            Verdict::Relay => self.write(write, event),
+            Verdict::Relay => {
+                self.write(write, event, &task_ids::expose(&event.data, self.forward.open.target.alias()))?;
+            }
             Verdict::Answer => {
-                self.write_waiting(write);
+                self.write_waiting(write)?;
                 // Behind the answer nothing may come (case 028).
                 self.source = Source::Ended;
-                self.forward.call.answered();
                 let settled = self.forward.settle(event.data.clone()).await;
-                self.answered = true;
                 match settled {
-                    Ok(_) => self.write(write, event),
-                    Err(fault) => {
-                        let json = fault_json(self.forward.call.id(), &fault);
-                        self.client.write(write, &json, None);
-                    }
+                    Ok(_) => self.write(write, event, &self.forward.exposed(&event.data))?,
+                    Err(fault) => self.client.say(write, &fault_json(self.forward.call.id(), &fault)),
                 }
+                self.forward.call.answered();
+                self.answered = true;
             }
         }
+        Ok(())
     }
 
     /// What other streams of the target's have handed to this call.
-    fn write_waiting(&self, write: &mut Vec<u8>) {
-        for json in self.forward.call.take_waiting() {
-            self.client.write(write, &json, None);
-        }
+    fn write_waiting(&self, write: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut waiting = self.forward.call.take_waiting().into_iter();
+        waiting.try_for_each(|json| self.client.write(write, &json, None, self.forward.held.of()))
     }
 
-    fn write(&self, write: &mut Vec<u8>, event: &Event) {
-        let json = self.forward.exposed(&event.data);
-        let as_it_came = json == event.data;
-        self.client.write(write, &json, as_it_came.then_some(event));
+    /// What came in `event`, as the client is to read it.
+    fn write(&self, write: &mut Vec<u8>, event: &Event, json: &Bytes) -> Result<(), Fault> {
+        let as_it_came = *json == event.data;
+        self.client.write(write, json, as_it_came.then_some(event), self.forward.held.of())
     }
-
-    /// Reads a stream to its answer, for a client that takes JSON only.
-    pub(super) async fn collect(mut self) -> Result<Bytes, Fault> {
-        self.forward.call.no_stream();
-        loop {
-            while let Some(event) = self.splitter.next_event() {
-                self.resume.note(event.id.as_ref(), event.retry, !event.data.is_empty());
-                let Forward { sessions, call, open, token, .. } = &*self.forward;
-                match judge(&event.data, call.id(), token.as_deref()) {
-                    Verdict::Answer => {
-                        self.forward.call.answered();
-                        let answer = self.forward.settle(event.data).await?;
-                        return Ok(self.forward.exposed(&answer));
-                    }
-                    Verdict::Progress => self.progress = Instant::now(),
-                    Verdict::Ask(message) => {
-                        drop(sessions.ask(call.session(), open, &message, Way::None).await);
-                    }
-                    Verdict::Changed(method) => sessions.hint(call.session(), open, &method),
-                    // What it asked elsewhere, on its GET stream.
-                    Verdict::Withdraw(id) => sessions.withdrawn(call.session(), open, id.as_ref()),
-                    Verdict::Relay | Verdict::Drop => {}
-                }
-            }
-            match self.step().await.map_err(begun)? {
-                Step::Data(data) => self.take(&data)?,
-                Step::Message(answer) => return Ok(self.forward.exposed(&answer)),
-                Step::Silence | Step::Delivered | Step::Taken => {}
-                Step::End => {
-                    let ends = || self.forward.failed("an event stream that ends without an answer");
-                    self.resume.wait().ok_or_else(ends)?;
-                    let wire = self.forward.open.wire.by(&self.forward.of);
-                    self.source = self.resume.again(&self.forward.open, wire);
-                }
-            }
-        }
-    }
-}
-
-/// What a call failed for whose stream had begun: whatever became of its session since, it ran.
-fn begun(mut fault: Fault) -> Fault {
-    if let Fault::TargetSessionLost { target: _, ran } = &mut fault {
-        *ran = true;
-    }
-    fault
 }
 
 /// Returns once something is delivered to the session's calls; never, where that cannot be.

@@ -38,6 +38,7 @@ pub(super) async fn relay(mut forward: Box<Forward>, mut answer: Answer) -> Resu
             return whole(&mut forward, piece).await;
         }
         read.extend_from_slice(&piece);
+        forward.held.hold(read.len() as u64).inspect_err(|fault| forward.gave_up(fault))?;
     }
     let late = Late::default();
     let chunks = rest(forward, answer.body, read.freeze(), Arc::clone(&late));

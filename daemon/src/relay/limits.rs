@@ -24,6 +24,12 @@ impl CallLimits {
         }
     }
 
+    /// The same, but silence no longer than `patience`.
+    #[must_use]
+    pub fn within(self, patience: Duration) -> Self {
+        Self { silent: self.silent.min(patience), ..self }
+    }
+
     /// Those of a call of `tool`, the target's own name: the first override that matches counts, and nothing exceeds
     /// the maximum.
     pub fn of_tool(timeouts: &TimeoutsConfig, tool: &str) -> Self {

@@ -40,7 +40,9 @@ pub(super) enum Source {
 pub(super) enum More {
     Head(Result<Answer, NoAnswer>),
     Data(Bytes),
-    /// A late JSON answer, to its end.
+    /// A late JSON answer, so many bytes of it as yet.
+    Part(usize),
+    /// The same, to its end.
     Whole(Bytes),
     /// A late JSON answer that has none.
     Broken,
@@ -56,15 +58,13 @@ impl Source {
                 Some(Ok(frame)) => More::Data(frame.into_data().unwrap_or_default()),
                 Some(Err(_)) | None => More::End,
             },
-            Self::Json(body, read) => loop {
-                match body.frame().await {
-                    Some(Ok(frame)) => read.extend_from_slice(&frame.into_data().unwrap_or_default()),
-                    Some(Err(_)) => return More::Broken,
-                    None => return More::Whole(read.split().freeze()),
+            Self::Json(body, read) => match body.frame().await {
+                Some(Ok(frame)) => {
+                    read.extend_from_slice(&frame.into_data().unwrap_or_default());
+                    if read.len() > LATE_BYTES { More::Broken } else { More::Part(read.len()) }
                 }
-                if read.len() > LATE_BYTES {
-                    return More::Broken;
-                }
+                Some(Err(_)) => More::Broken,
+                None => More::Whole(read.split().freeze()),
             },
             Self::Ended => More::End,
         }

@@ -27,6 +27,7 @@ use crate::{
 const STREAM_WAIT: Duration = Duration::from_secs(30);
 
 /// JSON-RPC codes that a target is answered with.
+const NO_STREAM: &str = "the client has no stream open on which it could be asked";
 const INTERNAL: i32 = -32603;
 const TIMED_OUT: i32 = -32001;
 
@@ -37,6 +38,13 @@ pub enum Way {
     Call {
         /// The client's id of the call, raw JSON.
         id: Box<[u8]>,
+        /// The call's clock.
+        pause: Arc<Pause>,
+        /// Fires when the call is over.
+        over: CancellationToken,
+    },
+    /// On the client's GET stream, since the answer to the call which caused it is none.
+    Beside {
         /// The call's clock.
         pause: Arc<Pause>,
         /// Fires when the call is over.
@@ -60,9 +68,14 @@ impl Sessions {
     ) -> Option<Bytes> {
         let Kind::Request { id, method, params } = &message.kind else { return None };
         let method = method.as_str();
-        let announced = || session.stored().record.capabilities.answers(method);
+        let mode = || span::value(&message.bytes, &["params", "mode"]);
+        let announced = || session.stored().record.capabilities.answers(method, mode().as_deref());
         if method == "ping" || matches!(way, Way::None) || !announced() {
             self.attend(of, id, method).await;
+            return None;
+        }
+        if matches!(way, Way::Beside { .. }) && !session.listens() {
+            self.answer(of, reply::error(Some(id), INTERNAL, NO_STREAM, None));
             return None;
         }
         let token = params.meta.as_ref().and_then(|meta| span::value(meta, &["progressToken"]));
@@ -83,18 +96,18 @@ impl Sessions {
         let at_once = *channel.initialized.borrow();
         let (now, later) = match (&way, at_once) {
             (Way::Call { .. }, true) => (Some(json), None),
-            (Way::Call { .. } | Way::Any | Way::None, _) => (None, Some(json)),
+            (Way::Call { .. } | Way::Beside { .. } | Way::Any | Way::None, _) => (None, Some(json)),
         };
         let (call, pause, over) = match way {
             Way::Call { id, pause, over } => (Some(id), Some(pause), over),
+            Way::Beside { pause, over } => (None, Some(pause), over),
             Way::Any | Way::None => (None, None, CancellationToken::new()),
         };
         if let Some(pause) = &pause {
             pause.opened();
         }
-        let watched =
-            Watched { sessions: Arc::clone(self), session: Arc::clone(session), ask, ours, call, over };
-        self.tasks.spawn(watched.run(later, pause));
+        let (sessions, session) = (Arc::clone(self), Arc::clone(session));
+        self.tasks.spawn(Watched { sessions, session, ask, ours, call, pause, over }.run(later));
         now
     }
 
@@ -167,11 +180,16 @@ impl Session {
     /// Hands a message of `target` to the client: on its GET stream where it has one, else on a running call's.
     /// `false` where neither is there.
     pub fn tell(&self, target: &crate::target::Target, json: &Bytes) -> bool {
-        if let Some(channel) = self.known_channel().filter(|channel| *channel.listening.borrow()) {
+        if let Some(channel) = self.known_channel().filter(|_| self.listens()) {
             channel.outbox.push(json.clone());
             return true;
         }
         self.calls.deliver(target, To::Any, json).is_some()
+    }
+
+    /// Whether its client has a GET stream open.
+    fn listens(&self) -> bool {
+        self.known_channel().is_some_and(|channel| *channel.listening.borrow())
     }
 }
 
@@ -183,13 +201,16 @@ struct Watched {
     ours: AskId,
     /// The call that it belongs to, by the client's id.
     call: Option<Box<[u8]>>,
-    /// Fires when the call that it belongs to is over.
+    /// The clock of the call that caused it, where one did.
+    pause: Option<Arc<Pause>>,
+    /// Fires when that call is over.
     over: CancellationToken,
 }
 
 enum End {
     Closed,
     NoStream,
+    NoRoom,
     TooLate,
     CallOver,
     SessionOver,
@@ -197,14 +218,18 @@ enum End {
 
 impl Watched {
     /// Brings `later` to the client once that is possible, and waits for the end of the request.
-    async fn run(self, later: Option<Bytes>, mut pause: Option<Arc<Pause>>) {
+    async fn run(self, later: Option<Bytes>) {
+        // The clock of another call, on whose stream the client was asked.
+        let mut lent = None;
         let seconds = self.ask.of.target.config.timeouts.client_answer_seconds;
         let until = Instant::now() + Duration::from_secs(seconds.into());
         let waited = async {
-            if let Some(json) = later
-                && timeout(STREAM_WAIT, self.deliver(&json, &mut pause)).await.is_err()
-            {
-                return End::NoStream;
+            if let Some(json) = later {
+                match timeout(STREAM_WAIT, self.deliver(&json, &mut lent)).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => return End::NoRoom,
+                    Err(_) => return End::NoStream,
+                }
             }
             std::future::pending().await
         };
@@ -218,13 +243,13 @@ impl Watched {
             end = timeout_at(until, waited) => end.unwrap_or(End::TooLate),
         };
         self.close(&end, seconds).await;
-        if let Some(pause) = pause {
-            pause.closed(Instant::now());
+        for clock in self.pause.iter().chain(&lent) {
+            clock.closed(Instant::now());
         }
     }
 
     /// Waits for the client to be initialised, then for a stream that takes the message.
-    async fn deliver(&self, json: &Bytes, pause: &mut Option<Arc<Pause>>) {
+    async fn deliver(&self, json: &Bytes, lent: &mut Option<Arc<Pause>>) -> Result<(), Fault> {
         let channel = self.session.channel();
         let mut initialized = channel.initialized.subscribe();
         let mut listening = channel.listening.subscribe();
@@ -240,19 +265,17 @@ impl Watched {
             // The clock of the call that it belongs to stands already.
             if self.call.is_none() {
                 clock.opened();
-                *pause = Some(clock);
+                *lent = Some(clock);
             }
             if written.await.is_ok() {
-                return;
+                return Ok(());
             }
-            if self.call.is_none()
-                && let Some(clock) = pause.take()
-            {
+            if let Some(clock) = lent.take() {
                 clock.closed(Instant::now());
             }
         }
         drop(listening.wait_for(|listening| *listening).await);
-        channel.outbox.push(json.clone());
+        channel.outbox.take(json.clone(), &self.sessions.budget).map(drop)
     }
 
     async fn close(&self, end: &End, seconds: u32) {
@@ -265,9 +288,8 @@ impl Watched {
         }
         let (code, why) = match end {
             End::Closed => return,
-            End::NoStream => {
-                (INTERNAL, "the client has no stream open on which it could be asked".to_owned())
-            }
+            End::NoStream => (INTERNAL, NO_STREAM.to_owned()),
+            End::NoRoom => (INTERNAL, "there is no room for so large a request now".to_owned()),
             End::TooLate => (TIMED_OUT, format!("the client did not answer within {seconds} s")),
             End::CallOver => (INTERNAL, "the call that it belonged to is over".to_owned()),
             End::SessionOver => (INTERNAL, "the client's session is over".to_owned()),

@@ -116,8 +116,10 @@ impl Sessions {
                 _ => {
                     let json = task_ids::expose(&message.bytes, open.target.alias());
                     let channel = session.channel();
-                    if channel.may_be_read() {
-                        channel.outbox.push(json);
+                    if channel.may_be_read()
+                        && let Err(fault) = channel.outbox.take(json, &self.budget)
+                    {
+                        tracing::debug!(target = open.target.alias(), fault = fault.label(), "not kept");
                     }
                 }
             },

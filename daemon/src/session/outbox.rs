@@ -7,9 +7,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::{
+    fault::Fault,
+    receive::{Budget, Share},
+};
+
 /// Messages that are kept.
 const MOST_MESSAGES: usize = 256;
-/// What they may take. The newest message is kept whatever it takes.
+/// What they may take. The newest message is kept whatever it takes, and one that takes more than this by itself counts
+/// against what all bodies may take.
 const MOST_BYTES: usize = 256 << 10;
 
 /// The messages of one stream.
@@ -24,9 +30,16 @@ pub struct Outbox {
 struct Ring {
     /// How many messages there were before those that are held.
     gone: u64,
-    held: VecDeque<Bytes>,
+    held: VecDeque<Held>,
     bytes: usize,
     closed: bool,
+}
+
+#[derive(Debug)]
+struct Held {
+    message: Bytes,
+    /// Of a large one: what it holds of the budget.
+    share: Option<Share>,
 }
 
 /// What a reader gets.
@@ -39,13 +52,32 @@ pub struct Read {
 }
 
 impl Outbox {
-    /// Adds a message; its number. Numbers begin at 1 and grow by 1.
+    /// Adds a message of our own, which is small; its number. Numbers begin at 1 and grow by 1.
     pub fn push(&self, message: Bytes) -> u64 {
+        self.add(Held { message, share: None })
+    }
+
+    /// Adds a message of somebody else's; its number.
+    ///
+    /// # Errors
+    /// [`Fault::Overloaded`], where it is large and `budget` has no room for it: then it is not added.
+    pub fn take(&self, message: Bytes, budget: &Budget) -> Result<u64, Fault> {
+        let share = if message.len() > MOST_BYTES {
+            let mut share = budget.share();
+            share.hold(message.len() as u64)?;
+            Some(share)
+        } else {
+            None
+        };
+        Ok(self.add(Held { message, share }))
+    }
+
+    fn add(&self, held: Held) -> u64 {
         let mut ring = self.ring.lock();
-        ring.bytes += message.len();
-        ring.held.push_back(message);
+        ring.bytes += held.message.len();
+        ring.held.push_back(held);
         while ring.held.len() > 1 && (ring.held.len() > MOST_MESSAGES || ring.bytes > MOST_BYTES) {
-            let dropped = ring.held.pop_front().map_or(0, |oldest| oldest.len());
+            let dropped = ring.held.pop_front().map_or(0, |oldest| oldest.message.len());
             ring.bytes -= dropped;
             ring.gone += 1;
         }
@@ -58,9 +90,12 @@ impl Outbox {
         number
     }
 
-    /// Says that no message will come any more.
+    /// Says that no message will come any more. What it holds is counted elsewhere from now on.
     pub fn close(&self) {
-        self.ring.lock().closed = true;
+        let mut ring = self.ring.lock();
+        ring.closed = true;
+        ring.held.iter_mut().for_each(|held| held.share = None);
+        drop(ring);
         if let Some(changed) = self.changed.get() {
             changed.send_modify(|_| {});
         }
@@ -71,7 +106,7 @@ impl Outbox {
         let ring = self.ring.lock();
         let skip = usize::try_from(after.saturating_sub(ring.gone)).unwrap_or(usize::MAX);
         let numbers = ring.gone + 1..;
-        let messages = numbers.zip(ring.held.iter().cloned()).skip(skip).collect();
+        let messages = numbers.zip(ring.held.iter().map(|held| held.message.clone())).skip(skip).collect();
         Read { messages, closed: ring.closed }
     }
 

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use tokio::{
     sync::mpsc,
-    time::{MissedTickBehavior, interval, sleep},
+    time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::time::{DelayQueue, delay_queue};
 
@@ -57,12 +57,12 @@ pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Co
                 wheel.timers.remove(&key);
                 look(&sessions, key, &mut wheel);
             }
-            changed = revoked.changed() => match changed {
-                Ok(()) => {}
+            changed = timeout(next + TICK, revoked.changed()) => match changed {
+                Ok(Ok(())) => {}
                 // Its sender is gone with the sessions.
-                Err(_) => return,
+                Ok(Err(_)) => return,
+                Err(_) => sessions.end_revoked(),
             },
-            () = sleep(next + TICK) => sessions.end_revoked(),
             _ = sweep.tick() => {
                 // Those again whose end could not be stored.
                 sessions.end_revoked();

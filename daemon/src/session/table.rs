@@ -13,10 +13,10 @@ use arc_swap::ArcSwap;
 use dashmap::{DashMap, Entry};
 use mooring_crds::config::LimitsConfig;
 use mooring_runtime::{Clock, Tasks, Timestamp};
-use tokio::sync::{broadcast::error::RecvError, mpsc};
+use tokio::sync::{mpsc, watch};
 
 use super::{
-    Session,
+    Session, elsewhere,
     finished::Finished,
     id::{Key, KeyHasher, SessionId},
     principals::Principals,
@@ -31,8 +31,9 @@ use crate::{
     config::snapshot::Snapshot,
     fault::{EndReason, Fault},
     metrics::GatewayMetrics,
+    receive::Budget,
     seal::{NoSeal, Seal},
-    store::{Change, Store, Stored, Written},
+    store::{Store, Stored, Written},
     target::Target,
     version::Version,
 };
@@ -47,7 +48,9 @@ pub struct Sessions {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) tasks: Tasks,
-    pub(super) metrics: Arc<GatewayMetrics>,
+    pub(crate) metrics: Arc<GatewayMetrics>,
+    /// What bodies held whole may take: large messages that wait for a client are among them.
+    pub(crate) budget: Budget,
     /// This process, in ids that must find it again.
     pub replica: u32,
     /// Seals what clients carry for us.
@@ -64,7 +67,7 @@ pub struct Sessions {
     /// Streams that have their answer.
     pub(crate) finished: Finished,
     /// Which sessions the current configuration ends.
-    pub(super) revoked: tokio::sync::watch::Sender<Revoked>,
+    pub(super) revoked: watch::Sender<Revoked>,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -87,6 +90,17 @@ impl Identity {
         getrandom::fill(&mut replica).map_err(|_| NoSeal)?;
         Ok(Self { replica: u32::from_be_bytes(replica), seal: Arc::new(Seal::new()?) })
     }
+}
+
+/// What sessions share with all that runs in this process.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// The time.
+    pub clock: Clock,
+    /// What is spawned, and the drain.
+    pub tasks: &'a Tasks,
+    /// What bodies held whole may take.
+    pub budget: Budget,
 }
 
 /// Who is told that a target says a list has changed.
@@ -126,8 +140,7 @@ impl Sessions {
     /// An empty table over `store`; starts the reaper and the watch.
     pub fn start(
         store: Store,
-        clock: Clock,
-        tasks: &Tasks,
+        Around { clock, tasks, budget }: Around<'_>,
         metrics: Arc<GatewayMetrics>,
         Identity { replica, seal }: Identity,
     ) -> Arc<Self> {
@@ -139,6 +152,7 @@ impl Sessions {
             clock,
             tasks: tasks.clone(),
             metrics,
+            budget,
             replica,
             seal,
             own: AtomicU64::new(0),
@@ -147,11 +161,11 @@ impl Sessions {
             limits: ArcSwap::default(),
             principals: Principals::default(),
             finished: Finished::default(),
-            revoked: tokio::sync::watch::Sender::default(),
+            revoked: watch::Sender::default(),
             reaper,
         });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
-        tasks.spawn(watch(Arc::clone(&sessions), changes));
+        tasks.spawn(elsewhere::watch(Arc::clone(&sessions), changes));
         sessions
     }
 
@@ -350,50 +364,5 @@ impl Sessions {
     /// Spawns work that the shutdown waits for.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
-    }
-}
-
-/// Follows what other replicas do to the sessions held here.
-async fn watch(sessions: Arc<Sessions>, mut changes: tokio::sync::broadcast::Receiver<Change>) {
-    loop {
-        let change = tokio::select! {
-            () = sessions.tasks.drain.cancelled() => return,
-            change = changes.recv() => change,
-        };
-        match change {
-            Ok(change) => sessions.follow(change).await,
-            Err(RecvError::Lagged(_)) => {
-                for session in sessions.all() {
-                    sessions.read_again(&session).await;
-                }
-            }
-            Err(RecvError::Closed) => return,
-        }
-    }
-}
-
-impl Sessions {
-    async fn follow(self: &Arc<Self>, change: Change) {
-        match change {
-            Change::Removed(key) => {
-                if let Some(session) = self.held(key) {
-                    self.ended_elsewhere(&session);
-                }
-            }
-            Change::Written(key, revision) => {
-                let held = self.held(key);
-                if let Some(session) = held.filter(|session| session.stored().revision.0 < revision.0) {
-                    self.read_again(&session).await;
-                }
-            }
-        }
-    }
-
-    pub(super) async fn read_again(self: &Arc<Self>, session: &Arc<Session>) {
-        match self.store.get(session.key).await {
-            Ok(Some(stored)) => session.adopt(stored),
-            Ok(None) => self.ended_elsewhere(session),
-            Err(error) => tracing::warn!(session = %session.key, %error, "a session could not be read again"),
-        }
     }
 }

@@ -111,8 +111,11 @@ async fn the_sweep_ends_what_no_replica_holds_once_however_many_sweep() {
             let handles = Arc::new(metrics.gateway("tools"));
             Sessions::start(
                 Store::new(store.clone()),
-                Clock::tokio(Timestamp(0)),
-                &Tasks::default(),
+                moored::session::table::Around {
+                    clock: Clock::tokio(Timestamp(0)),
+                    tasks: &Tasks::default(),
+                    budget: moored::receive::Budget::new(1 << 20),
+                },
                 handles,
                 moored::session::table::Identity::new().unwrap(),
             )
@@ -133,8 +136,11 @@ async fn the_sweep_removes_the_record_of_a_session_that_ended_while_the_store_wa
     let handles = Arc::new(metrics.gateway("tools"));
     let sessions = Sessions::start(
         Store::new(store.clone()),
-        Clock::tokio(Timestamp(0)),
-        &Tasks::default(),
+        moored::session::table::Around {
+            clock: Clock::tokio(Timestamp(0)),
+            tasks: &Tasks::default(),
+            budget: moored::receive::Budget::new(1 << 20),
+        },
         handles,
         moored::session::table::Identity::new().unwrap(),
     );

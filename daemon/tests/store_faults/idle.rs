@@ -33,8 +33,11 @@ fn replica(store: &Faulty) -> Replica {
     let handles = Arc::new(metrics.gateway("tools"));
     let sessions = Sessions::start(
         Store::new(store.clone()),
-        Clock::tokio(Timestamp(0)),
-        &Tasks::default(),
+        moored::session::table::Around {
+            clock: Clock::tokio(Timestamp(0)),
+            tasks: &Tasks::default(),
+            budget: moored::receive::Budget::new(1 << 20),
+        },
         handles,
         moored::session::table::Identity::new().unwrap(),
     );

@@ -92,7 +92,7 @@ impl Hears<'_> {
     async fn attend(&self, message: &Message, kinds: &mut ByKind<bool>) {
         if let jsonrpc::Kind::Request { id, method, .. } = &message.kind
             && method.as_str() == "roots/list"
-            && self.capabilities.answers("roots/list")
+            && self.capabilities.answers("roots/list", None)
         {
             stream::send_answer(self.target, self.wire, reply::result(id, br#"{"roots":[]}"#)).await;
             return;
