@@ -14,6 +14,7 @@ pub mod ephemeral;
 pub mod event_id;
 pub mod finished;
 mod follow;
+mod hidden;
 pub mod id;
 mod idle;
 pub mod listen;

@@ -17,9 +17,12 @@ use moored::{
     listener::{self, Routes},
 };
 use mooring_crds::config::{AccessRule, GatewayConfig, TargetConfig};
+use serde_json::json;
 
 /// Well below the time after which a silent stream says a comment: what comes within it came for the change.
 const SOON: Duration = Duration::from_secs(5);
+const LOG: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"still here"}}"#;
 /// How long a stream is watched for what must not come.
 const A_WHILE: Duration = Duration::from_millis(500);
 
@@ -93,6 +96,37 @@ async fn who_sees_other_lists_by_a_change_of_access_is_told_at_once_and_who_sees
     gateway.configure(config(servers, &[(&[], &["b"])]));
     assert_eq!(told(&mut stream).await, "notifications/tools/list_changed");
     assert_eq!(session.tools().await.unwrap(), ["y"]);
+}
+
+#[tokio::test]
+async fn a_target_that_a_rule_hides_is_parted_from_and_begins_anew_once_it_is_seen_again() {
+    let servers = [
+        ScriptedServer::start(Script::echoing(["x"])).await,
+        ScriptedServer::start(Script::echoing(["y"])).await,
+    ];
+    let servers = [&servers[0], &servers[1]];
+    for with_stream in [true, false] {
+        let (gateway, session) = listening(config(servers, &[(&[], &["a", "b"])])).await;
+        let stream = if with_stream { Some(session.get().await.unwrap()) } else { None };
+        session.call("x", json!({})).await.unwrap();
+        session.call("y", json!({})).await.unwrap();
+        let [at_a, at_b] = servers.map(|server| server.seen("tools/call").pop().unwrap().session.unwrap());
+        if with_stream {
+            servers[1].until("its stream", |server| server.push_to(&at_b, LOG) == 1).await.unwrap();
+        }
+        gateway.configure(config(servers, &[(&[], &["a"])]));
+        if !with_stream {
+            // Nobody is there who could be told before the next request.
+            session.ask("ping", json!({})).await.unwrap();
+        }
+        servers[1].until("its end", |server| !server.open_sessions().contains(&at_b)).await.unwrap();
+        assert!(servers[0].open_sessions().contains(&at_a));
+        assert_eq!(session.call("y", json!({})).await.unwrap().error_code(), Some(-32602));
+        gateway.configure(config(servers, &[(&[], &["a", "b"])]));
+        let again = session.call("y", json!({})).await.unwrap();
+        assert_eq!((again.status, again.error_code()), (http::StatusCode::OK, None), "{}", again.text());
+        drop(stream);
+    }
 }
 
 // Case 032, also where there were no rules when the stream began.

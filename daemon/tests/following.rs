@@ -19,7 +19,7 @@ use moored::{
     config::secrets::Secrets,
     gateway::Gateway,
     session::{Session, record::Principal, table::Opening, targets::TargetSession},
-    target::OnBehalf,
+    target::{OnBehalf, Target},
     version::LATEST,
 };
 use mooring_crds::config::{
@@ -145,8 +145,9 @@ async fn a_list_of_a_session_that_the_target_forgot_is_read_in_a_new_one_where_i
         let (gateway, session) = gateway(config, Secrets::default()).await;
         let (view, of) = (gateway.view_of(&session, tokio::time::Instant::now()), Arc::default());
         let access = Access::of(&[], &Caller::anonymous());
+        let at = |_: &Target| Arc::clone(&of);
         let asking =
-            Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &of, access: &access };
+            Asking { sessions: &gateway.sessions, session: &session, view: &view, of: &at, access: &access };
         assert_eq!(asking.list(Kind::Tools).await.1.iter().count(), 1, "{policy:?}");
         server.forget_sessions();
         session.lists.forget("uid-a", Kind::Tools);

@@ -54,7 +54,7 @@ async fn target() -> ScriptedServer {
     ScriptedServer::start(Script { tools, ..Script::default() }).await
 }
 
-fn call(id: u32, tool: &str, more: Value) -> String {
+fn call(id: u32, tool: &str, more: &Value) -> String {
     let mut params = json!({"name": tool, "arguments": {}});
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
@@ -71,7 +71,7 @@ async fn of_large_answers_on_streams_only_what_there_is_room_for_is_kept_and_a_f
     let session = session(&target).await;
     let mut open = Vec::new();
     for id in [1, 2] {
-        let mut events = session.open(call(id, "fed", json!({}))).await.unwrap();
+        let mut events = session.open(call(id, "fed", &json!({}))).await.unwrap();
         events.next().await.unwrap();
         target.until_feeds(id as usize).await.unwrap();
         open.push(events);
@@ -90,7 +90,7 @@ async fn of_large_answers_on_streams_only_what_there_is_room_for_is_kept_and_a_f
     target.feed_call(&at_target, &json!(1), format!("data: {}\n\n", answer(1, 1)));
     assert_eq!(open[0].next_message().await.unwrap(), Some(answer(1, 1)));
     for id in [3, 4] {
-        let mut events = session.open(call(id, "fed", json!({}))).await.unwrap();
+        let mut events = session.open(call(id, "fed", &json!({}))).await.unwrap();
         target.until_feeds(1).await.unwrap();
         target.feed_call(&at_target, &json!(id), format!("data: {}\n\n", answer(id, MOST)));
         assert_eq!(events.next_message().await.unwrap(), Some(answer(id, MOST)), "the other took it all");
@@ -102,9 +102,9 @@ async fn of_large_answers_on_streams_only_what_there_is_room_for_is_kept_and_a_f
 async fn an_answer_that_is_read_whole_since_it_speaks_of_a_task_needs_room_and_one_that_streams_does_not() {
     let target = target().await;
     let session = session(&target).await;
-    assert_eq!(session.post(call(1, "big", json!({}))).await.unwrap().error_code(), None);
-    let whole = session.post(call(2, "big", json!({"task": {}}))).await.unwrap();
+    assert_eq!(session.post(call(1, "big", &json!({}))).await.unwrap().error_code(), None);
+    let whole = session.post(call(2, "big", &json!({"task": {}}))).await.unwrap();
     assert_eq!((whole.status, whole.error_code()), (StatusCode::SERVICE_UNAVAILABLE, Some(-32603)));
     target.until_seen("notifications/cancelled", 1).await.unwrap();
-    assert_eq!(session.post(call(3, "echo", json!({}))).await.unwrap().error_code(), None);
+    assert_eq!(session.post(call(3, "echo", &json!({}))).await.unwrap().error_code(), None);
 }

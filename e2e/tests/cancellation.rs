@@ -125,3 +125,31 @@ async fn a_call_that_is_cancelled_twice_is_told_of_once() -> Outcome {
     assert_eq!(target.count(CANCELLED), 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn an_id_is_the_same_however_it_is_spelt() -> Outcome {
+    let target = ScriptedServer::start(Script::default()).await;
+    let moored = Moored::serve(manifest::gateway_with([("a", target.url())])).await?;
+    let session = moored.client()?.initialize().await?;
+    for (n, (first, second)) in
+        [("5", "5.0"), ("6.0", "6"), (r#""a""#, r#""\u0061""#)].into_iter().enumerate()
+    {
+        let call = |id: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"a___hang","arguments":{{}}}}}}"#
+            )
+        };
+        let mut running: Calls = JoinSet::new();
+        let (own, text) = (session.clone(), call(first));
+        running.spawn(async move { own.post(text).await });
+        target.until_seen("tools/call", n + 1).await?;
+        let twice = session.post(call(second)).await?;
+        assert_eq!((twice.status, twice.error_code()), (StatusCode::BAD_REQUEST, Some(-32600)), "{second}");
+        let cancel =
+            format!(r#"{{"jsonrpc":"2.0","method":"{CANCELLED}","params":{{"requestId":{second}}}}}"#);
+        session.post(cancel).await?;
+        assert_eq!(end(running).await?.error_code(), Some(-32800), "{second}");
+        target.until_seen(CANCELLED, n + 1).await?;
+    }
+    Ok(())
+}

@@ -123,6 +123,21 @@ async fn a_token_endpoint_that_refuses_is_named_without_what_it_was_shown() -> O
 }
 
 #[tokio::test]
+async fn a_target_that_lists_for_each_session_is_handed_the_headers_with_the_list_and_its_handshake()
+-> Outcome {
+    let target = ScriptedServer::start(Script::echoing(["echo"])).await;
+    let spec = "listing: PerSession, headers: {allowedRequest: [X-Tenant]}";
+    let moored = Moored::serve(manifests(&target.url(), spec)).await?;
+    let session = moored.client()?.with_header("x-tenant", "blue")?.initialize().await?;
+    assert_eq!(session.tools().await?, ["a___echo"]);
+    let listed = target.seen("tools/list").pop().ok_or("no list")?;
+    assert_eq!(listed.header("x-tenant"), Some("blue"));
+    let begun = target.seen("initialize");
+    assert!(begun.iter().any(|seen| seen.header("x-tenant") == Some("blue")), "{begun:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_a_target_takes_of_a_clients_headers_and_parameters_is_handed_on_and_back() -> Outcome {
     let target = ScriptedServer::start(Script::echoing(["echo"])).await;
     let headers =

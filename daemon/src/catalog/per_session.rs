@@ -99,7 +99,7 @@ impl OwnLists {
 }
 
 /// Who asks for a list.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Asking<'a> {
     /// Where target sessions begin.
     pub sessions: &'a Arc<Sessions>,
@@ -107,10 +107,16 @@ pub struct Asking<'a> {
     pub session: &'a Arc<Session>,
     /// What the catalogue knows.
     pub view: &'a View,
-    /// On whose behalf.
-    pub of: &'a Arc<OnBehalf>,
+    /// On whose behalf, at a target: what the request has of headers goes with it where the target takes them.
+    pub of: &'a (dyn Fn(&Target) -> Arc<OnBehalf> + Send + Sync),
     /// What the caller sees: a target that it does not see begins no session for it, nor gets a token of it.
     pub access: &'a Access<'a>,
+}
+
+impl std::fmt::Debug for Asking<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asking").field("session", &self.session.key).finish_non_exhaustive()
+    }
 }
 
 impl Asking<'_> {
@@ -184,6 +190,7 @@ impl Asking<'_> {
         if listing.capabilities().is_some_and(|announced| !announced.has(kind.capability())) {
             return None;
         }
+        let of = (self.of)(target);
         let reading = async {
             // Once more where the target forgot the session: its policy may be that a new one begins.
             for _ in 0..2 {
@@ -191,9 +198,9 @@ impl Asking<'_> {
                     Ok(items) => return Some(items),
                     Err(revision) => revision,
                 };
-                let open = self.sessions.target_session(self.session, target, self.of).await.ok()?;
+                let open = self.sessions.target_session(self.session, target, &of).await.ok()?;
                 let id = format!("\"mooring-list-{}\"", NEXT_READ.fetch_add(1, Ordering::Relaxed));
-                match lists::read(target, &open.wire.by(self.of), kind, &id).await {
+                match lists::read(target, &open.wire.by(&of), kind, &id).await {
                     Ok(items) => {
                         lists.keep(listing.uid(), kind, revision, &items);
                         return Some(items);

@@ -153,6 +153,29 @@ pub fn same_id(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
+/// A raw id in one spelling of all that are the same. Ids as nearly everybody writes them are that already.
+pub fn canonical_id(raw: &[u8]) -> Cow<'_, [u8]> {
+    /// Integers beyond it are not told apart as floating point numbers.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let usual = match raw {
+        [b'"', rest @ ..] => !rest.contains(&b'\\'),
+        [b'-', digits @ ..] | digits => digits.iter().all(u8::is_ascii_digit),
+    };
+    if usual {
+        return Cow::Borrowed(raw);
+    }
+    match serde_json::from_slice::<Value>(raw) {
+        Ok(Value::Number(number)) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() < EXACT => {
+                Cow::Owned(format!("{float:.0}").into_bytes())
+            }
+            Some(_) | None => Cow::Owned(number.to_string().into_bytes()),
+        },
+        Ok(text @ Value::String(_)) => Cow::Owned(text.to_string().into_bytes()),
+        Ok(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | Err(_) => Cow::Borrowed(raw),
+    }
+}
+
 /// Reads raw JSON that must be a string; borrows where nothing was escaped.
 ///
 /// # Errors
@@ -169,6 +192,17 @@ mod tests {
 
     fn parse(s: &'static str) -> Result<Kind, Invalid> {
         Message::parse(Bytes::from_static(s.as_bytes())).map(|m| m.kind)
+    }
+
+    #[test]
+    fn an_id_has_one_spelling_for_all_that_are_the_same() {
+        for (one, other) in [("1", "1.0"), ("10", "1e1"), ("-3", "-3.00"), (r#""a/b""#, r#""\u0061\/b""#)] {
+            assert_eq!(canonical_id(one.as_bytes()), canonical_id(other.as_bytes()), "{one} {other}");
+            assert_eq!(canonical_id(one.as_bytes()), one.as_bytes());
+        }
+        for (one, other) in [("1", r#""1""#), ("9007199254740993", "9007199254740992"), ("1.5", "1")] {
+            assert_ne!(canonical_id(one.as_bytes()), canonical_id(other.as_bytes()), "{one} {other}");
+        }
     }
 
     #[test]

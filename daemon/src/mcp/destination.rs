@@ -162,8 +162,9 @@ impl Finder<'_> {
         let Self { context, session, of } = self;
         let view: Arc<View> = context.gateway.view_of(session, context.account.started);
         let access = context.access().ok()?;
+        let of = |target: &Target| context.on_behalf_at(target, Arc::clone(of));
         let asking =
-            Asking { sessions: &context.gateway.sessions, session, view: &view, of, access: &access };
+            Asking { sessions: &context.gateway.sessions, session, view: &view, of: &of, access: &access };
         let found = match asking.find_known(kind, exposed) {
             None => Box::pin(asking.find(kind, exposed)).await,
             known => known,

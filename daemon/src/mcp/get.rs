@@ -161,6 +161,7 @@ impl Listening {
         let merged = self.view.merged();
         let snapshot = self.gateway.snapshot();
         let access = Access::of(&snapshot.config.access, &self.caller);
+        self.gateway.sessions.part_from_hidden(&self.session, &access);
         let visible = (!access.is_unlimited()).then(|| sees(access));
         let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
         let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, filter);

@@ -13,6 +13,7 @@ use crate::{
     jsonrpc::{Params, envelope::text, reply},
     relay::json_response,
     session::Session,
+    target::Target,
 };
 
 pub(super) async fn list(
@@ -30,7 +31,8 @@ pub(super) async fn list(
         Some(raw) => Some(text(raw).map_err(|_| bad())?),
     };
     let view = context.gateway.view_of(session, context.account.started);
-    let of = Arc::new(context.on_behalf()?);
+    let caller = Arc::new(context.on_behalf()?);
+    let of = |target: &Target| context.on_behalf_at(target, Arc::clone(&caller));
     let access = context.access()?;
     let asking =
         Asking { sessions: &context.gateway.sessions, session, view: &view, of: &of, access: &access };

@@ -104,6 +104,14 @@ impl Sessions {
         session.forget(gone);
     }
 
+    /// Takes the tie to a target session that was parted from out of the record: the next use begins a new one.
+    pub(super) async fn untie(&self, session: &Session, parted: &TargetSession) {
+        let (uid, binding) = (&parted.target.config.uid, parted.binding());
+        match self.amend(session, "parted target session", |record| record.untied(uid, &binding)).await {
+            Amended::Done | Amended::Nothing | Amended::Conflicted | Amended::Ended => {}
+        }
+    }
+
     /// Keeps the level that the client wants logs from.
     ///
     /// # Errors

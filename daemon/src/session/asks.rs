@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::targets::TargetSession;
+use crate::jsonrpc::envelope::same_id;
 
 /// Requests of targets that one client may have open.
 const MOST_OPEN: usize = 64;
@@ -131,7 +132,7 @@ impl Asks {
     /// Takes the request that `of` withdraws under its own `id`; the id that the client knows it by.
     pub fn withdraw(&self, of: &TargetSession, id: &[u8]) -> Option<u64> {
         let mut numbered = self.0.lock();
-        let same = |ask: &Ask| std::ptr::eq(&raw const *ask.of, of) && ask.id == id;
+        let same = |ask: &Ask| std::ptr::eq(&raw const *ask.of, of) && same_id(&ask.id, id);
         let number = numbered.open.iter().find(|(_, ask)| same(ask)).map(|(number, _)| *number)?;
         numbered.open.remove(&number)?.closed.cancel();
         Some(number)

@@ -2,6 +2,7 @@
 //! a message to deliver on its stream.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, VecDeque, hash_map::Entry::Vacant},
     sync::Arc,
 };
@@ -13,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 use super::Session;
 use crate::{
     fault::Fault,
+    jsonrpc::envelope::canonical_id,
     relay::{pause::Pause, progress},
     target::Target,
 };
@@ -28,6 +30,7 @@ pub struct Calls(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
+    /// By ids in one spelling.
     running: HashMap<Box<[u8]>, Entry>,
     /// Whose client left before their answer: their targets still work, and may be told to stop.
     abandoned: VecDeque<Running>,
@@ -124,6 +127,7 @@ impl Calls {
     /// Ends the request of this id as cancelled by the client. Returns its target, which must be told; none where
     /// no such request is in flight, or it was told already (unknown and finished ids are ignored).
     pub fn cancel(&self, id: &[u8]) -> Option<Arc<Target>> {
+        let id = &*canonical_id(id);
         let mut calls = self.0.lock();
         let Some(entry) = calls.running.get_mut(id) else {
             let at = calls.abandoned.iter().position(|call| *call.id == *id)?;
@@ -162,7 +166,7 @@ impl Calls {
                 && entry.end.is_some()
                 && entry.waiting.len() < MOST_WAITING
                 && match to {
-                    To::Call(of) => of == id,
+                    To::Call(of) => *canonical_id(of) == *id,
                     To::Progress(token) => progress::reports_on(Some(token), entry.token.as_deref()),
                     To::Any => true,
                 }
@@ -186,10 +190,10 @@ impl Call {
     pub fn begin(session: &Arc<Session>, beginning: Beginning<'_>) -> Result<Self, Fault> {
         let Beginning { id, target, stream, token } = beginning;
         let (end, ended) = oneshot::channel();
-        let id: Box<[u8]> = id.into();
+        let (id, key): (Box<[u8]>, Box<[u8]>) = (id.into(), canonical_id(id).into());
         let streams = stream.is_some();
         let mut calls = session.calls.0.lock();
-        let Vacant(place) = calls.running.entry(id.clone()) else { return Err(Fault::DuplicateId) };
+        let Vacant(place) = calls.running.entry(key) else { return Err(Fault::DuplicateId) };
         place.insert(Entry {
             target: Arc::clone(target),
             end: Some(end),
@@ -198,7 +202,7 @@ impl Call {
             waiting: Vec::new(),
         });
         if !calls.abandoned.is_empty() {
-            calls.abandoned.retain(|call| call.id != id);
+            calls.abandoned.retain(|call| *call.id != *canonical_id(&id));
         }
         drop(calls);
         // A session that ended meanwhile has called `end_all` already.
@@ -213,6 +217,11 @@ impl Call {
         &self.id
     }
 
+    /// What it is found by: whoever names it may spell its id another way.
+    fn key(&self) -> Cow<'_, [u8]> {
+        canonical_id(&self.id)
+    }
+
     /// Its session.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
@@ -221,7 +230,7 @@ impl Call {
     /// Follows what is handed to the session's calls. What waits for this one already counts as news.
     pub fn deliveries(&self) -> watch::Receiver<u64> {
         let mut calls = self.session.calls.0.lock();
-        let waits = calls.running.get(&self.id).is_some_and(|entry| !entry.waiting.is_empty());
+        let waits = calls.running.get(&*self.key()).is_some_and(|entry| !entry.waiting.is_empty());
         let mut deliveries = calls.delivered.get_or_insert_with(|| watch::Sender::new(0)).subscribe();
         drop(calls);
         if waits {
@@ -233,7 +242,7 @@ impl Call {
     /// What was handed to it, to be written now.
     pub fn take_waiting(&self) -> Vec<Bytes> {
         let mut calls = self.session.calls.0.lock();
-        let waiting = calls.running.get_mut(&self.id).map(|entry| std::mem::take(&mut entry.waiting));
+        let waiting = calls.running.get_mut(&*self.key()).map(|entry| std::mem::take(&mut entry.waiting));
         drop(calls);
         let written = |Waiting { json, written }| {
             // Few wait for this to be told.
@@ -250,7 +259,7 @@ impl Call {
             return;
         }
         let mut calls = self.session.calls.0.lock();
-        let waiting = calls.running.get_mut(&self.id).map(|entry| {
+        let waiting = calls.running.get_mut(&*self.key()).map(|entry| {
             entry.stream = None;
             std::mem::take(&mut entry.waiting)
         });
@@ -268,7 +277,7 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         let mut calls = self.session.calls.0.lock();
-        let Some(Entry { target, end, stream: _, token: _, waiting: _ }) = calls.running.remove(&self.id)
+        let Some(Entry { target, end, stream: _, token: _, waiting: _ }) = calls.running.remove(&*self.key())
         else {
             return;
         };
@@ -277,7 +286,7 @@ impl Drop for Call {
             if calls.abandoned.len() == MOST_ABANDONED {
                 calls.abandoned.pop_front();
             }
-            calls.abandoned.push_back(Running { id: self.id.clone(), target });
+            calls.abandoned.push_back(Running { id: self.key().into(), target });
         }
     }
 }
