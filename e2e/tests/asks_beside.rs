@@ -4,14 +4,14 @@
 
 use e2e::{
     asking::{Scene, begin, call, event, everything, news, request, rest, result},
-    client::Session,
+    client::{Answer, ClientError, Session},
     manifest,
     moored::Moored,
     scripted::{Behaviour, Script, ScriptedServer, Tool},
 };
 use http::StatusCode;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Outcome = Result<(), Error>;
@@ -26,12 +26,17 @@ async fn serve(fields: &str) -> Result<(ScriptedServer, Moored), Error> {
         .map(|(moored, target)| (target, moored))
 }
 
-fn post(session: &Session, body: String) -> JoinHandle<Result<Value, e2e::client::ClientError>> {
-    let session = session.clone();
-    tokio::spawn(async move {
-        let answer = session.post(body).await?;
-        Ok(serde_json::from_slice(&answer.body).unwrap_or_default())
-    })
+/// Posts beside whatever else the client does.
+fn post(session: &Session, body: String) -> JoinSet<Result<Answer, ClientError>> {
+    let (session, mut posted) = (session.clone(), JoinSet::new());
+    posted.spawn(async move { session.post(body).await });
+    posted
+}
+
+/// The answer, in JSON.
+async fn end(mut posted: JoinSet<Result<Answer, ClientError>>) -> Result<Value, Error> {
+    let answer = posted.join_next().await.ok_or("nothing was posted")???;
+    Ok(serde_json::from_slice(&answer.body)?)
 }
 
 fn text(answer: &Value) -> &str {
@@ -48,7 +53,7 @@ async fn a_call_without_a_place_for_its_stream_has_its_client_asked_on_the_one_t
     assert_eq!(asked["method"], "roots/list");
     let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
     assert_eq!(session.post(answer.to_string()).await?.status, StatusCode::ACCEPTED);
-    let answer = asking.await??;
+    let answer = end(asking).await?;
     assert!(text(&answer).contains(r#""roots""#), "{answer}");
     let refused = moored.metrics().await?.sum("mooring_faults_total", &[("fault", "too_many_streams")]);
     assert!((refused - 1.0).abs() < 0.5, "{refused}");
@@ -63,7 +68,7 @@ async fn a_batch_has_its_client_asked_on_its_get_stream_and_its_target_told_wher
     let session = client.session(begun.header("mcp-session-id").ok_or("no session")?);
     session.notify("notifications/initialized", json!({})).await?;
     let batch = || format!("[{}]", call(&json!(1), "a___ask_roots", None));
-    let answer = post(&session, batch()).await??;
+    let answer = end(post(&session, batch())).await?;
     assert!(text(&answer[0]).contains("no stream open"), "{answer}");
     let mut open = session.get().await?;
     let asking = post(&session, batch());
@@ -71,7 +76,7 @@ async fn a_batch_has_its_client_asked_on_its_get_stream_and_its_target_told_wher
     assert_eq!(asked["method"], "roots/list");
     let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
     assert_eq!(session.post(answer.to_string()).await?.status, StatusCode::ACCEPTED);
-    let answer = asking.await??;
+    let answer = end(asking).await?;
     assert!(text(&answer[0]).contains(r#""roots""#), "{answer}");
     Ok(())
 }

@@ -9,6 +9,7 @@ use e2e::{
 };
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -226,11 +227,12 @@ async fn a_target_whose_answer_cannot_be_taken_hears_that_nobody_waits_for_it() 
     for (n, client) in [client, json_only].into_iter().enumerate() {
         let session = client.initialize().await?;
         let call = json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "a___fed"}});
-        let calling = tokio::spawn(async move { session.post(call.to_string()).await });
+        let mut calling = JoinSet::new();
+        calling.spawn(async move { session.post(call.to_string()).await });
         target.until_feeds(1).await?;
         // An event that never ends, and is larger than any that is taken.
         target.feed(format!("data: {}", "x".repeat(17 << 20)));
-        assert_eq!(calling.await??.error_code(), Some(-32603));
+        assert_eq!(calling.join_next().await.ok_or("no call")???.error_code(), Some(-32603));
         target.until_seen("notifications/cancelled", n + 1).await?;
         assert_eq!(target.seen("notifications/cancelled")[n].message["params"]["requestId"], json!(n));
         target.end_feeds();

@@ -10,7 +10,7 @@ use e2e::{
 };
 use http::StatusCode;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::{task::JoinSet, time::Instant};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Outcome = Result<(), Error>;
@@ -70,15 +70,13 @@ async fn of_a_target_that_is_silent_the_next_is_not_kept_waiting_and_it_hears_th
 async fn while_one_is_asked_its_id_is_taken_and_cancelling_ends_it() -> Outcome {
     let (a, b, _moored, session) = start().await?;
     b.interfere(READ, Interference::Hang);
-    let waiting = {
-        let session = session.clone();
-        tokio::spawn(async move { session.post(read(&json!("r"))).await })
-    };
+    let (mut waiting, own) = (JoinSet::new(), session.clone());
+    waiting.spawn(async move { own.post(read(&json!("r"))).await });
     b.until_seen(READ, 1).await?;
     let twice = session.post(read(&json!("r"))).await?;
     assert_eq!((twice.status, twice.error_code()), (StatusCode::BAD_REQUEST, Some(-32600)));
     session.notify(CANCELLED, json!({"requestId": "r"})).await?;
-    assert_eq!(waiting.await??.error_code(), Some(-32800));
+    assert_eq!(waiting.join_next().await.ok_or("no request")???.error_code(), Some(-32800));
     b.until_seen(CANCELLED, 1).await?;
     assert_eq!(a.count(CANCELLED), 0, "it had answered");
     Ok(())
