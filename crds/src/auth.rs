@@ -22,6 +22,8 @@ pub struct Anonymous {}
     .message(rule::AUTH_NEEDED))]
 #[x_kube(validation = Rule::new("!has(self.anonymous) || (!has(self.oidc) && !has(self.serviceAccount))")
     .message(rule::ANONYMOUS_ALONE))]
+#[x_kube(validation = Rule::new("!has(self.anonymous) || !has(self.denied) || size(self.denied) == 0")
+    .message(rule::DENIED_NOBODY))]
 pub struct GatewayAuth {
     /// Bearer tokens of an OpenID Connect issuer. The caller is issuer and subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +51,8 @@ pub struct GatewayAuth {
     .message("auth says nobody may call; write oidc, serviceAccount, or, to serve whoever may port-forward, anonymous: {}"))]
 #[x_kube(validation = Rule::new("!has(self.anonymous) || (!has(self.oidc) && !has(self.serviceAccount))")
     .message(rule::ANONYMOUS_ALONE))]
+#[x_kube(validation = Rule::new("!has(self.anonymous) || !has(self.denied) || size(self.denied) == 0")
+    .message(rule::DENIED_NOBODY))]
 pub struct AgentAuth {
     /// Bearer tokens of an OpenID Connect issuer. The caller is issuer and subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]

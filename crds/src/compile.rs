@@ -6,6 +6,7 @@ mod accept_secrets;
 mod address;
 mod attach;
 mod auth;
+mod bounds;
 mod consent;
 mod process;
 mod secrets;

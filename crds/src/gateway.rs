@@ -42,6 +42,10 @@ use crate::store::Store;
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.autoscaling) || self.replicas == 1")
     .message("autoscaling decides the number of pods; remove replicas, or write replicas: 1"))]
+#[x_kube(validation = Rule::new("self.session.mode != 'Stateless' || !(has(self.limits.streamsPerSession) || has(self.limits.requestsInFlightPerSession))")
+    .message(rule::STATELESS_LIMITS))]
+#[x_kube(validation = Rule::new("self.streaming != 'Disabled' || !has(self.limits.streamsPerSession)")
+    .message(rule::UNSTREAMED_LIMITS))]
 pub struct MCPGatewaySpec {
     /// The number of pods. Default 1; 0 stops serving.
     #[serde(default = "one")]
@@ -54,6 +58,8 @@ pub struct MCPGatewaySpec {
     #[serde(default)]
     #[x_kube(validation = Rule::new("!has(self.idleTimeoutSeconds) || self.idleTimeoutSeconds <= self.timeoutSeconds")
         .message(rule::IDLE_TIMEOUT))]
+    #[x_kube(validation = Rule::new("self.mode != 'Stateless' || !(has(self.idleTimeoutSeconds) || has(self.maxPerPrincipal) || has(self.endBefore))")
+        .message(rule::STATELESS_SESSION))]
     pub session: GatewaySession,
     /// Enabled or Disabled. Disabled answers JSON only: GET is answered 405, and servers can ask clients nothing.
     /// Default Enabled.

@@ -21,17 +21,10 @@ pub const CLAIMS: &str = "a claim has no name, or no value that it may have; wri
 pub const ALLOWED_ACCOUNTS: &str = "an entry of spec.auth.serviceAccount.allowed has no namespace; write it";
 /// `spec.auth.denied`.
 pub const DENIED: &str = "an entry of spec.auth.denied has no subject; write the tokens' sub";
+/// `spec.auth.denied` of a gateway and of an agent, beside `anonymous`.
+pub const DENIED_NOBODY: &str = "denied denies nobody where callers are anonymous; remove denied, or write oidc or serviceAccount in place of anonymous";
 /// `spec.auth.serviceAccount` without a cluster.
 pub const NO_CLUSTER: &str = "spec.auth.serviceAccount needs a cluster, whose keys verify the tokens; write oidc, or, to serve anybody, anonymous: {}";
-/// `spec.drain.delaySeconds`.
-pub const DELAY: &str = "spec.drain.delaySeconds is negative; write 0 or more";
-/// `spec.drain.deadlineSeconds`.
-pub const DEADLINE: &str = "spec.drain.deadlineSeconds is below 1; write 1 or more";
-/// `spec.limits.requestBytes`.
-pub const REQUEST_BYTES: &str =
-    "spec.limits.requestBytes is outside 1024 to 268435456; write a number of bytes in between";
-/// `spec.expose.port`.
-pub const EXPOSE_PORT: &str = "spec.expose.port is no port; write a number from 1 to 65535";
 /// `spec.expose.path`.
 pub const EXPOSE_PATH: &str =
     "path begins with / and holds letters, digits and . _ ~ - / only; write it like /mcp";
@@ -48,12 +41,12 @@ pub const TRUSTED_PROXIES: &str =
     "an entry of trustedProxies is no network; write it as CIDR, like 10.0.0.0/8";
 /// `spec.session.idleTimeoutSeconds` against `timeoutSeconds`.
 pub const IDLE_TIMEOUT: &str = "idleTimeoutSeconds is above timeoutSeconds, which no session outlives; write an idleTimeoutSeconds of at most timeoutSeconds";
-/// `spec.session.idleTimeoutSeconds`.
-pub const IDLE_TIMEOUT_POSITIVE: &str = "spec.session.idleTimeoutSeconds is below 1; write 1 or more";
-/// `spec.session.maxPerPrincipal`.
-pub const MAX_PER_PRINCIPAL: &str = "spec.session.maxPerPrincipal is below 1; write 1 or more";
-/// `spec.limits`.
-pub const LIMITS_POSITIVE: &str = "a number in spec.limits is below 1; write streamsPerSession, requestsInFlightPerSession and requestsInFlight of 1 or more";
+/// `spec.session` with `mode: Stateless`.
+pub const STATELESS_SESSION: &str = "idleTimeoutSeconds, maxPerPrincipal and endBefore are of sessions, and with mode: Stateless there are none; remove them, or write mode: Stateful";
+/// `spec.limits` with `spec.session.mode: Stateless`.
+pub const STATELESS_LIMITS: &str = "streamsPerSession and requestsInFlightPerSession are of sessions, and with session.mode: Stateless there are none; remove them and write requestsInFlight, or write session.mode: Stateful";
+/// `spec.limits.streamsPerSession` with `spec.streaming: Disabled`.
+pub const UNSTREAMED_LIMITS: &str = "streamsPerSession is of event streams, and with streaming: Disabled there are none; remove it, or write streaming: Enabled";
 /// `spec.podTemplate.labels`.
 pub const POD_LABELS: &str = "labels beginning with app.kubernetes.io/ or mooring.dev/ are set by the operator; write the label under another prefix";
 /// `spec.podTemplate.annotations`.
@@ -70,20 +63,21 @@ pub const PROTOCOL_SSE: &str =
     "protocol SSE goes with server.type URL or Service; remove protocol, or write server.type: Service";
 /// `spec.server.container.command`, where it is a process of this machine.
 pub const COMMAND_NEEDED: &str = "spec.server.container.command is empty, and moored serve starts no image; write the command, the program first";
+/// `spec.server.container.port` against `spec.server.container.transport`.
+pub const CONTAINER_PORT: &str = "port goes with transport StreamableHTTP and is needed there; write transport: StreamableHTTP with port, or remove port";
+/// `spec.server.container.path` against `spec.server.container.transport`.
+pub const CONTAINER_PATH: &str =
+    "path goes with transport StreamableHTTP; write transport: StreamableHTTP, or remove path";
 /// `spec.server.url.address`.
 pub const SERVER_ADDRESS: &str = "address is no absolute http or https URL without user and fragment; write it like https://mcp.example.org/mcp, and credentials under spec.credentials";
 /// `spec.server.service.name`.
 pub const SERVICE_NAME: &str = "name is no Service's name; write the name alone, like weather, and for another namespace use server.type URL";
-/// `spec.server.service.port`.
-pub const SERVICE_PORT: &str = "spec.server.service.port is no port; write a number from 1 to 65535";
 /// `spec.server.service.path`.
 pub const SERVER_PATH: &str = "path begins with / and has no fragment or space; write it like /mcp";
 /// `spec.gatewayRefs`.
 pub const GATEWAY_REFS: &str = "spec.gatewayRefs has none or more than 16 entries; write 1 to 16 gateways";
 /// `spec.gatewayRefs[].prefix`.
 pub const PREFIX: &str = "prefix is letters, digits and . _ - only, at most 63, with a letter or digit at both ends; write it like weather";
-/// `spec.timeouts`.
-pub const TIMEOUTS_POSITIVE: &str = "a time in spec.timeouts is below 1 second; write connectSeconds, requestSeconds and maximumSeconds of 1 or more";
 /// `spec.timeouts.requestSeconds` against `maximumSeconds`.
 pub const TIMEOUTS_ORDER: &str = "requestSeconds is above maximumSeconds, which nothing exceeds; write a maximumSeconds of at least requestSeconds";
 /// `spec.credentials.headers` against `spec.credentials.type`.
@@ -106,9 +100,6 @@ pub const ROUTING_HEADER: &str = "the gateway writes headers of routing and tran
 pub const TOKEN_URL: &str = "tokenURL is no absolute http or https URL without user and fragment; write it like https://id.example.org/token";
 /// `spec.credentials.serviceAccountToken.audience`.
 pub const TOKEN_AUDIENCE: &str = "audience is the Kubernetes API server, where the token would speak for the gateway itself; write what the server expects in aud, most often its URL";
-/// `spec.credentials.serviceAccountToken.expirationSeconds`.
-pub const TOKEN_SECONDS: &str =
-    "spec.credentials.serviceAccountToken.expirationSeconds is below 600; write 600 or more";
 /// `caRef` and `clientCertificateRef` of a server that is asked in plain HTTP.
 pub const TLS_NEEDS_HTTPS: &str = "caRef and clientCertificateRef are for https, and the server is asked in plain http; write an https address or scheme: HTTPS, or remove them";
 /// `spec.headers`.

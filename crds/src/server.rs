@@ -104,9 +104,9 @@ pub enum Scheme {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.port) == (has(self.transport) && self.transport == 'StreamableHTTP')")
-    .message("port goes with transport StreamableHTTP and is needed there; write transport: StreamableHTTP with port, or remove port"))]
+    .message(rule::CONTAINER_PORT))]
 #[x_kube(validation = Rule::new("!has(self.path) || (has(self.transport) && self.transport == 'StreamableHTTP')")
-    .message("path goes with transport StreamableHTTP; write transport: StreamableHTTP, or remove path"))]
+    .message(rule::CONTAINER_PATH))]
 pub struct ContainerServer {
     /// The image.
     #[schemars(length(min = 1, max = 512))]

@@ -194,7 +194,7 @@ fn callers_that_could_not_be_told_apart_are_refused_with_what_to_write() {
         ("{serviceAccount: {audiences: []}}".to_owned(), "audiences"),
         ("{serviceAccount: {audiences: [a], allowed: [{namespace: ''}]}}".to_owned(), "namespace"),
         ("{anonymous: {}, serviceAccount: {audiences: [a]}}".to_owned(), "anonymous excludes"),
-        ("{anonymous: {}, denied: [{subject: ''}]}".to_owned(), "subject"),
+        ("{serviceAccount: {audiences: [a]}, denied: [{subject: ''}]}".to_owned(), "no subject"),
         ("{}".to_owned(), "nobody may call"),
     ] {
         let said = refused(&auth, false).unwrap_err();

@@ -199,9 +199,9 @@ fn what_is_counted_is_refused_below_one_and_a_proxy_is_a_network() {
         ("session: {idleTimeoutSeconds: 0}", "idleTimeoutSeconds is below 1"),
         ("session: {idleTimeoutSeconds: 3601}", "of at most timeoutSeconds"),
         ("session: {maxPerPrincipal: 0}", "maxPerPrincipal is below 1"),
-        ("limits: {streamsPerSession: 0}", "in spec.limits is below 1"),
-        ("limits: {requestsInFlightPerSession: -1}", "in spec.limits is below 1"),
-        ("limits: {requestsInFlight: 0}", "in spec.limits is below 1"),
+        ("limits: {streamsPerSession: 0}", "streamsPerSession is below 1"),
+        ("limits: {requestsInFlightPerSession: -1}", "requestsInFlightPerSession is below 1"),
+        ("limits: {requestsInFlight: 0}", "spec.limits.requestsInFlight is below 1; write 1 or more"),
         ("endpoint: {trustedProxies: ['10.0.0.0/33']}", "trustedProxies"),
         ("endpoint: {trustedProxies: ['10.0.0/8']}", "trustedProxies"),
         ("endpoint: {trustedProxies: ['10.0.0.0/+8']}", "trustedProxies"),
@@ -215,4 +215,36 @@ fn what_is_counted_is_refused_below_one_and_a_proxy_is_a_network() {
         "endpoint": {"trustedProxies": ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"]},
     });
     assert_eq!(gateway(&taken), Ok(()));
+}
+
+#[test]
+fn what_is_of_sessions_is_refused_where_there_are_none_and_what_is_not_is_served() {
+    let gateway = |yaml: &str| gateway(&serde_saphyr::from_str(yaml).unwrap());
+    let stateless = |yaml: &str| gateway(&format!("{{session: {{mode: Stateless}}, {yaml}}}"));
+    for refused in [
+        gateway("session: {mode: Stateless, idleTimeoutSeconds: 900}"),
+        gateway("session: {mode: Stateless, maxPerPrincipal: 1}"),
+        gateway("session: {mode: Stateless, endBefore: '2026-01-01T00:00:00Z'}"),
+        stateless("limits: {requestsInFlightPerSession: 1}"),
+        stateless("limits: {streamsPerSession: 1}"),
+    ] {
+        let refusal = refused.unwrap_err();
+        assert_eq!(refusal.reason, reason::INVALID);
+        assert!(refusal.message.contains("Stateless there are none; remove them"), "{refusal}");
+    }
+    assert_eq!(stateless("limits: {requestsInFlight: 1, requestBytes: 1024}"), Ok(()));
+    // It has a default, so that nobody can tell whether it was written.
+    assert_eq!(gateway("session: {mode: Stateless, timeoutSeconds: 900}"), Ok(()));
+    let refusal = gateway("{streaming: Disabled, limits: {streamsPerSession: 1}}").unwrap_err();
+    assert!(refusal.message.contains("with streaming: Disabled there are none"), "{refusal}");
+}
+
+#[test]
+fn nobody_can_be_denied_where_nobody_is_told_apart() {
+    let refusal = gateway(&json!({"auth": {"denied": [{"subject": "mallory"}]}})).unwrap_err();
+    assert_eq!(refusal.reason, reason::INVALID);
+    assert!(refusal.message.contains("remove denied, or write oidc"), "{refusal}");
+    let auth =
+        json!({"anonymous": null, "serviceAccount": {"audiences": ["a"]}, "denied": [{"subject": "x"}]});
+    assert_eq!(gateway(&json!({"auth": auth})), Ok(()));
 }

@@ -9,10 +9,14 @@ use mooring_crds::{Platform, compile};
 
 use crate::manifests::{ANONYMOUS, SERVICE, gateway, target};
 
-/// The spec of a target whose configuration is about so large.
+/// The spec of a target whose configuration is about so large, none of its lists longer than it may be.
 fn large(kib: usize) -> String {
-    let deny: Vec<_> = (0..kib).map(|number| format!("'{number:04}{}'", "x".repeat(1017))).collect();
-    format!("{{gatewayRefs: [{{name: tools}}], {SERVICE}, tools: {{deny: [{}]}}}}", deny.join(", "))
+    let patterns = |many: usize| {
+        let one = |number| format!("'{number:04}{}'", "x".repeat(249));
+        (0..many).map(one).collect::<Vec<_>>().join(", ")
+    };
+    let (allow, deny) = (patterns(2 * kib), patterns(2 * kib));
+    format!("{{gatewayRefs: [{{name: tools}}], {SERVICE}, tools: {{allow: [{allow}], deny: [{deny}]}}}}")
 }
 
 #[test]

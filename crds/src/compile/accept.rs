@@ -3,14 +3,14 @@
 
 use kube::ResourceExt;
 
-use super::{Platform, Refusal, accept_secrets, address, auth};
+use super::{Platform, Refusal, accept_secrets, address, auth, bounds};
 use crate::condition::reason;
+use crate::gateway::Streaming;
 use crate::served::{self, Unserved};
-use crate::server::{ServerType, ServiceServer};
-use crate::serving::{Drain, Endpoint, Expose, Limits};
-use crate::session::GatewaySession;
+use crate::server::{ContainerServer, ContainerTransport, ServerType, ServiceServer};
+use crate::serving::{Endpoint, Expose, Limits};
+use crate::session::{GatewaySession, SessionMode};
 use crate::target::{TargetGatewayReference, TargetProtocol};
-use crate::timeouts::Timeouts;
 use crate::{ACPAgent, MCPGateway, MCPTarget, rule};
 
 /// Whether the gateway can be served.
@@ -22,10 +22,10 @@ pub fn accept_gateway(gateway: &MCPGateway, platform: &Platform) -> Result<(), R
     replicas(spec.replicas)?;
     session(&spec.session, platform)?;
     ensure(is_separator(&spec.tools.separator), rule::SEPARATOR)?;
-    limits(&spec.limits)?;
-    drain(&spec.drain)?;
+    limits(&spec.limits, &spec.session, spec.streaming)?;
     endpoint(&spec.endpoint)?;
     expose(&spec.expose)?;
+    bounds::gateway(spec)?;
     let Some(pods) = &spec.pod_template else { return Ok(()) };
     let reserved = |key: &String| key.starts_with("app.kubernetes.io/") || key.starts_with("mooring.dev/");
     ensure(!pods.labels.keys().any(reserved), rule::POD_LABELS)?;
@@ -37,7 +37,7 @@ pub fn accept_target(target: &MCPTarget, platform: &Platform) -> Result<(), Refu
     let spec = &target.spec;
     all_served(&served::target(spec, platform.allow_processes))?;
     gateway_refs(&spec.gateway_refs, &target.namespace().unwrap_or_default())?;
-    timeouts(&spec.timeouts)?;
+    ensure(spec.timeouts.request_seconds <= spec.timeouts.maximum_seconds, rule::TIMEOUTS_ORDER)?;
     let server = &spec.server;
     ensure(server.url.is_some() == (server.kind == ServerType::URL), rule::SERVER_URL)?;
     ensure(server.service.is_some() == (server.kind == ServerType::Service), rule::SERVER_SERVICE)?;
@@ -46,13 +46,16 @@ pub fn accept_target(target: &MCPTarget, platform: &Platform) -> Result<(), Refu
     ensure(!(is_sse && server.kind == ServerType::Container), rule::PROTOCOL_SSE)?;
     if let Some(container) = &server.container {
         ensure(!container.command.is_empty(), rule::COMMAND_NEEDED)?;
+        container_port(container)?;
     }
     if let Some(url) = &server.url {
         address::check(&url.address, platform.allow_loopback)
             .map_err(|wrong| invalid(format!("spec.server.url.address {wrong}")))?;
     }
     server.service.as_ref().map_or(Ok(()), service)?;
-    accept_secrets::accept(target, platform)
+    accept_secrets::accept(target, platform)?;
+    // Last: what is said above says more of what is meant.
+    bounds::target(spec)
 }
 
 /// Whether the agent can be served: by this version, none can.
@@ -101,19 +104,17 @@ fn replicas(replicas: i32) -> Result<(), Refusal> {
 
 fn session(session: &GatewaySession, platform: &Platform) -> Result<(), Refusal> {
     session_timeout(session.timeout_seconds, platform)?;
-    if let Some(idle) = session.idle_timeout_seconds {
-        ensure(idle >= 1, rule::IDLE_TIMEOUT_POSITIVE)?;
-        ensure(idle <= session.timeout_seconds, rule::IDLE_TIMEOUT)?;
-    }
-    ensure(session.max_per_principal.is_none_or(|most| most >= 1), rule::MAX_PER_PRINCIPAL)
+    let GatewaySession { mode, timeout_seconds, idle_timeout_seconds: idle, max_per_principal, end_before } =
+        session;
+    ensure(idle.is_none_or(|idle| idle <= *timeout_seconds), rule::IDLE_TIMEOUT)?;
+    let of_sessions = idle.is_some() || max_per_principal.is_some() || end_before.is_some();
+    ensure(*mode == SessionMode::Stateful || !of_sessions, rule::STATELESS_SESSION)
 }
 
-fn limits(limits: &Limits) -> Result<(), Refusal> {
-    let Limits { request_bytes, streams_per_session, requests_in_flight_per_session, requests_in_flight } =
-        limits;
-    ensure((1024..=268_435_456).contains(request_bytes), rule::REQUEST_BYTES)?;
-    let counts = [streams_per_session, requests_in_flight_per_session, requests_in_flight];
-    ensure(counts.into_iter().flatten().all(|most| *most >= 1), rule::LIMITS_POSITIVE)
+fn limits(limits: &Limits, session: &GatewaySession, streaming: Streaming) -> Result<(), Refusal> {
+    let of_sessions = limits.streams_per_session.is_some() || limits.requests_in_flight_per_session.is_some();
+    ensure(session.mode == SessionMode::Stateful || !of_sessions, rule::STATELESS_LIMITS)?;
+    ensure(streaming == Streaming::Enabled || limits.streams_per_session.is_none(), rule::UNSTREAMED_LIMITS)
 }
 
 fn session_timeout(seconds: i32, platform: &Platform) -> Result<(), Refusal> {
@@ -132,11 +133,6 @@ fn session_timeout(seconds: i32, platform: &Platform) -> Result<(), Refusal> {
     })
 }
 
-fn drain(drain: &Drain) -> Result<(), Refusal> {
-    ensure(drain.delay_seconds >= 0, rule::DELAY)?;
-    ensure(drain.deadline_seconds >= 1, rule::DEADLINE)
-}
-
 fn endpoint(endpoint: &Endpoint) -> Result<(), Refusal> {
     let public = endpoint.public_url.as_deref();
     ensure(public.is_none_or(address::is_public_url), rule::PUBLIC_URL)?;
@@ -146,7 +142,6 @@ fn endpoint(endpoint: &Endpoint) -> Result<(), Refusal> {
 }
 
 fn expose(expose: &Expose) -> Result<(), Refusal> {
-    ensure((1..=65535).contains(&expose.port), rule::EXPOSE_PORT)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '~' | '-' | '/');
     ensure(expose.path.starts_with('/') && expose.path.chars().all(plain), rule::EXPOSE_PATH)
 }
@@ -185,15 +180,15 @@ fn is_prefix(prefix: &str) -> bool {
         && prefix.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-fn timeouts(timeouts: &Timeouts) -> Result<(), Refusal> {
-    let all = [timeouts.connect_seconds, timeouts.request_seconds, timeouts.maximum_seconds];
-    ensure(all.iter().all(|seconds| *seconds >= 1), rule::TIMEOUTS_POSITIVE)?;
-    ensure(timeouts.request_seconds <= timeouts.maximum_seconds, rule::TIMEOUTS_ORDER)
+/// `port` and `path` are the server's own, where it has any.
+fn container_port(container: &ContainerServer) -> Result<(), Refusal> {
+    let listens = container.transport == Some(ContainerTransport::StreamableHTTP);
+    ensure(container.port.is_some() == listens, rule::CONTAINER_PORT)?;
+    ensure(container.path.is_none() || listens, rule::CONTAINER_PATH)
 }
 
 fn service(service: &ServiceServer) -> Result<(), Refusal> {
     ensure(is_service_name(&service.name), rule::SERVICE_NAME)?;
-    ensure((1..=65535).contains(&service.port), rule::SERVICE_PORT)?;
     let path_is_plain = service.path.parse::<http::uri::PathAndQuery>().is_ok()
         && service.path.starts_with('/')
         && !service.path.contains(['#', '@', ' ']);

@@ -19,6 +19,7 @@ pub(super) fn accept(auth: &GatewayAuth, platform: &Platform) -> Result<(), Refu
     let told_apart = oidc.is_some() || service_account.is_some();
     ensure(told_apart || anonymous.is_some(), rule::AUTH_NEEDED)?;
     ensure(!told_apart || anonymous.is_none(), rule::ANONYMOUS_ALONE)?;
+    ensure(anonymous.is_none() || denied.is_empty(), rule::DENIED_NOBODY)?;
     if let Some(oidc) = oidc {
         accept_oidc(oidc, platform)?;
     }
