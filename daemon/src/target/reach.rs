@@ -259,9 +259,9 @@ mod tests {
         let pool = || connector.pool(Duration::from_secs(1));
         let config = TargetConfig { protocol: Protocol::Auto, ..target_config("a") };
         let first = Reach::new(&config, &Uri::from_static("http://a.example/"), pool(), connector.tasks());
-        let network = |reach: &Reach| match reach {
-            Reach::Either { bridge: Bridged { network: Some(network), .. }, .. } => network.0.load_full(),
-            other => panic!("{other:?}"),
+        let network = |reach: &Reach| {
+            let Reach::Either { bridge, .. } = reach else { panic!("{reach:?}") };
+            bridge.network.as_ref().unwrap().0.load_full()
         };
         let begun = network(&first);
         let second = first.again(&pool(), false).unwrap();
