@@ -107,6 +107,20 @@ impl Target {
     /// # Errors
     /// [`BadTarget`], where its URL cannot be used.
     pub fn new(
+        config: TargetConfig,
+        secrets: &Secrets,
+        connector: &Connector,
+        metrics: TargetMetrics,
+    ) -> Result<Arc<Self>, BadTarget> {
+        Self::after(None, config, secrets, connector, metrics)
+    }
+
+    /// As [`Self::new`]; a bridge to the same server is `older`'s, since its sessions would end with it.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn after(
+        older: Option<&Self>,
         mut config: TargetConfig,
         secrets: &Secrets,
         connector: &Connector,
@@ -121,12 +135,14 @@ impl Target {
         let secrets = secrets.only(&config.secret_keys());
         let connect_time = Duration::from_secs(config.timeouts.connect_seconds.into());
         // A target that cannot be asked as it should be is asked nothing; it heals when its values come.
-        let (tls, credentials) = match trust::settings(&config.tls, &secrets) {
-            Ok(tls) => (tls, Credentials::new(&config, &secrets, connector)),
-            Err(trouble) => (None, Credentials::broken(trouble)),
+        let (tls, trusted, credentials) = match trust::settings(&config.tls, &secrets) {
+            Ok(tls) => (tls, true, Credentials::new(&config, &secrets, connector)),
+            Err(trouble) => (None, false, Credentials::broken(trouble)),
         };
         let pool = connector.pool_with(tls.as_ref(), None, connect_time);
-        let reach = Reach::new(&config, &uri, pool, connector.tasks());
+        let older = older.filter(|older| older.is_reached_as(&config));
+        let reach = older.and_then(|older| older.reach.again(&pool, trusted));
+        let reach = reach.unwrap_or_else(|| Reach::new(&config, &uri, pool, connector.tasks()));
         let addresses = std::mem::take(&mut config.endpoints);
         let (connector, endpoints) = (connector.clone(), Endpoints::default());
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));
@@ -178,6 +194,13 @@ impl Target {
     pub fn is(&self, config: &TargetConfig, secrets: &Secrets) -> bool {
         let lasting = TargetConfig { endpoints: Vec::new(), ..config.clone() };
         self.config == lasting && self.secrets == secrets.only(&config.secret_keys())
+    }
+
+    /// Whether one of this configuration is the same server, spoken to in the same way and under the same name.
+    fn is_reached_as(&self, config: &TargetConfig) -> bool {
+        let TargetConfig { uid, alias, url, command, protocol, .. } = &self.config;
+        (uid, alias, url) == (&config.uid, &config.alias, &config.url)
+            && (command, protocol) == (&config.command, &config.protocol)
     }
 
     /// Its alias: its name in errors, logs and metrics.

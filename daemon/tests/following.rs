@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use e2e::{
     scripted::{Script, ScriptedServer},
     token_endpoint::TokenEndpoint,
+    two_endpoints::{Asked, Named, TwoEndpoints},
 };
 use moored::{
     access::Access,
@@ -19,11 +20,12 @@ use moored::{
     config::secrets::Secrets,
     gateway::Gateway,
     session::{Session, record::Principal, table::Opening, targets::TargetSession},
-    target::{OnBehalf, Target},
+    target::{OnBehalf, Target, unary},
     version::LATEST,
 };
 use mooring_crds::config::{
-    CredentialsConfig, GatewayConfig, Listing, OnSessionLoss, TargetConfig, TimeoutsConfig, TokenClient,
+    CredentialsConfig, GatewayConfig, Listing, OnSessionLoss, Protocol, TargetConfig, TimeoutsConfig,
+    TokenClient,
 };
 
 const LOG: &str =
@@ -66,6 +68,24 @@ async fn using(gateway: &Gateway, session: &Arc<Session>, token: &str) -> Arc<Ta
     let of = Arc::new(OnBehalf { token: Some(token.into()), ..OnBehalf::default() });
     let target = gateway.snapshot().targets.first().map(Arc::clone).unwrap();
     gateway.sessions.target_session(session, &target, &of).await.unwrap()
+}
+
+/// A target that is asked with the header `x-key`, its value in a Secret.
+fn keyed(target: TargetConfig) -> TargetConfig {
+    let headers = BTreeMap::from([("x-key".to_owned(), "k".to_owned())]);
+    TargetConfig { credentials: Some(CredentialsConfig::Headers { headers }), ..target }
+}
+
+fn secrets(key: &str) -> Secrets {
+    Secrets::new(BTreeMap::from([("k".to_owned(), key.into())]))
+}
+
+/// What a tool answers in the session's only target session, as it is now.
+async fn call(session: &Session, tool: &str) -> String {
+    let open = session.open_targets().pop().unwrap();
+    let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);
+    let reply = unary::ask(&open.target, &open.wire, "tools/call", &params).await.unwrap();
+    reply.result.get().to_owned()
 }
 
 fn id_of(open: &TargetSession) -> String {
@@ -111,6 +131,62 @@ async fn a_target_that_is_configured_anew_keeps_its_session_and_is_heard_by_what
     };
     server.until("its stream again", |server| gets(server) == 2).await.unwrap();
     assert!(server.open_sessions().contains(&id));
+}
+
+#[tokio::test]
+async fn a_new_value_of_a_secret_is_in_the_next_request_of_a_session_that_goes_on() {
+    let server = ScriptedServer::start(Script::echoing(["echo"])).await;
+    let (gateway, session) = gateway(keyed(target(&server)), secrets("older")).await;
+    let open = using(&gateway, &session, "t").await;
+    let id = id_of(&open);
+    let key = || {
+        let calls = server.seen("tools/call");
+        let last = calls.last().unwrap();
+        assert_eq!(last.session.as_ref(), Some(&id));
+        last.header("x-key").unwrap().to_owned()
+    };
+    call(&session, "echo").await;
+    assert_eq!(key(), "older");
+    gateway.rotate(secrets("newer"));
+    call(&session, "echo").await;
+    assert_eq!(key(), "newer");
+    assert!(server.open_sessions().contains(&id));
+}
+
+#[tokio::test]
+async fn a_target_of_the_old_transport_keeps_its_session_through_a_new_configuration_and_a_new_secret() {
+    for protocol in [Protocol::Sse, Protocol::Auto] {
+        let server = TwoEndpoints::start(Named::Path).await.unwrap();
+        let of = |connect_seconds| {
+            let timeouts = TimeoutsConfig { connect_seconds, ..TimeoutsConfig::default() };
+            let (alias, uid) = ("a".to_owned(), "uid-a".to_owned());
+            keyed(TargetConfig {
+                alias,
+                uid,
+                url: server.url(),
+                protocol,
+                timeouts,
+                ..TargetConfig::default()
+            })
+        };
+        let (gateway, session) = gateway(of(5), secrets("older")).await;
+        using(&gateway, &session, "t").await;
+        assert!(call(&session, "count").await.contains(r#""1""#), "{protocol:?}");
+        gateway.configure(config(vec![of(4)]));
+        assert!(call(&session, "count").await.contains(r#""2""#), "{protocol:?}");
+        gateway.rotate(secrets("newer"));
+        assert!(call(&session, "count").await.contains(r#""3""#), "{protocol:?}");
+        call(&session, "ping").await;
+        let with = |key: &str, is: &dyn Fn(&Asked) -> bool| {
+            let asked = server.asked();
+            let last = asked.iter().rev().find(|asked| is(asked))?;
+            (last.headers.get("x-key")? == key).then_some(())
+        };
+        assert!(with("newer", &|asked| asked.message["method"] == "tools/call").is_some(), "{protocol:?}");
+        // What the bridge says in its own name as well.
+        let answered = async || with("newer", &|asked| asked.message["id"] == "ping");
+        e2e::process::poll(std::time::Duration::from_secs(10), answered).await.unwrap();
+    }
 }
 
 #[tokio::test]

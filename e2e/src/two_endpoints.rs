@@ -192,7 +192,7 @@ impl State {
                 .to_string(),
             )],
             ("tools/list", _) => {
-                let tools = ["count", "progress", "vanish"]
+                let tools = ["count", "progress", "ping", "vanish"]
                     .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
                 vec![jsonrpc::result(id, &json!({"tools": tools}).to_string())]
             }
@@ -211,6 +211,10 @@ impl State {
                     jsonrpc::notification("notifications/progress", &progress),
                     jsonrpc::result(id, &jsonrpc::text("done")),
                 ]
+            }
+            ("tools/call", "ping") => {
+                let ping = json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"}).to_string();
+                vec![ping, jsonrpc::result(id, &jsonrpc::text("pinged"))]
             }
             ("tools/call", "vanish") => {
                 self.sessions.lock().remove(session);

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
@@ -53,8 +54,9 @@ pub(super) struct Posts {
     http: Arc<dyn Http>,
     uri: Uri,
     name: Arc<str>,
-    /// What answers of our own are sent with.
-    headers: HeaderMap,
+    /// What answers of our own are sent with: as the newest message of the session was, since credentials change while
+    /// it lasts.
+    newest: ArcSwap<HeaderMap>,
     tasks: Tasks,
     /// Its stream has ended.
     gone: CancellationToken,
@@ -87,7 +89,7 @@ pub(super) async fn open(
         http: Arc::clone(http),
         uri,
         name: Arc::clone(name),
-        headers: handed_on(&head.headers),
+        newest: ArcSwap::from_pointee(handed_on(&head.headers)),
         tasks: tasks.clone(),
         gone: gone.clone(),
     };
@@ -182,15 +184,25 @@ impl EventStream {
 }
 
 impl Posts {
-    /// Posts a message. The server takes it with 202, and answers on its stream.
+    /// Posts a message of the session, sent with these headers.
     pub(super) async fn post(&self, headers: &HeaderMap, message: Bytes) -> Result<(), NotSent> {
+        let headers = handed_on(headers);
+        // Nearly always they are the same.
+        if **self.newest.load() != headers {
+            self.newest.store(Arc::new(headers.clone()));
+        }
+        self.send(headers, message).await
+    }
+
+    /// The server takes it with 202, and answers on its stream.
+    async fn send(&self, headers: HeaderMap, message: Bytes) -> Result<(), NotSent> {
         if self.gone.is_cancelled() {
             return Err(NotSent::Gone);
         }
         let mut request = Request::new(message);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = handed_on(headers);
+        *request.headers_mut() = headers;
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let response = timeout(POST_TIME, self.http.send(request)).await.map_err(|_| NotSent::Stuck)?;
         let response = response.map_err(NotSent::Refused)?;
@@ -206,7 +218,8 @@ impl Posts {
     pub(super) fn answer(self: &Arc<Self>, message: Bytes) {
         let posts = Arc::clone(self);
         self.tasks.spawn(async move {
-            if let Err(error) = posts.post(&posts.headers, message).await {
+            let headers = HeaderMap::clone(&posts.newest.load());
+            if let Err(error) = posts.send(headers, message).await {
                 tracing::debug!(server = &*posts.name, %error, "an answer of the bridge was not taken");
             }
         });

@@ -29,8 +29,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Makes the targets of `config`; one that `older` has with an equal configuration and equal values of Secrets is
-    /// the same target still, with its connections. A changed credential is another target: sessions go on with it, and the
-    /// catalogue asks it anew.
+    /// the same target still, with its connections. A changed credential is another target: sessions go on with it, those
+    /// that live in a bridge in the same one, and the catalogue asks it anew.
     ///
     /// A target whose URL cannot be used is left out, and said in the log: the others are served.
     pub fn new(config: GatewayConfig, secrets: Secrets, older: Option<&Self>, shared: &Shared) -> Self {
@@ -45,8 +45,11 @@ impl Snapshot {
                 targets.push(Arc::clone(kept));
                 continue;
             }
+            let before = older.and_then(|older| {
+                older.targets.iter().find(|target| target.config.uid == wanted.uid).map(|target| &**target)
+            });
             let metrics = metrics.target(&config.name, &wanted.alias);
-            match Target::new(wanted.clone(), &secrets, connector, metrics) {
+            match Target::after(before, wanted.clone(), &secrets, connector, metrics) {
                 Ok(target) => targets.push(target),
                 Err(error) => tracing::error!(gateway = %config.name, %error, "a target is left out"),
             }

@@ -11,6 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either, FutureExt, TryFutureExt};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header::CONTENT_TYPE};
@@ -44,16 +45,24 @@ pub(super) enum Reach {
     /// Sockets.
     Network(Pool),
     /// A bridge that speaks Streamable HTTP for what does not.
-    Bridge(Client<Inside, Outgoing>),
+    Bridge(Bridged),
     /// Whichever of the two the server answers to.
     Either {
         /// Sockets.
         network: Pool,
         /// For a server that does not speak Streamable HTTP.
-        bridge: Client<Inside, Outgoing>,
+        bridge: Bridged,
         /// Whether the last session began through the bridge.
-        old: AtomicBool,
+        old: Arc<AtomicBool>,
     },
+}
+
+/// A bridge, and what it sends by. Outlives the configuration that it was made for: its sessions are in its memory.
+#[derive(Debug, Clone)]
+pub(super) struct Bridged {
+    client: Client<Inside, Outgoing>,
+    /// None where it speaks to processes.
+    network: Option<Arc<Network>>,
 }
 
 /// The URL of a target that has none of its own; it is never resolved.
@@ -62,20 +71,46 @@ pub(super) const NO_URL: &str = "http://stdio.invalid/";
 impl Reach {
     /// The way to the target of `config`; `pool` is its own.
     pub(super) fn new(config: &TargetConfig, uri: &Uri, pool: Pool, tasks: &Tasks) -> Self {
-        let sse = |pool| Source::Sse { http: Arc::new(Network(pool)), url: uri.clone() };
-        let inside = |source| {
-            Client::builder(TokioExecutor::new())
+        let inside = |source, network| {
+            let client = Client::builder(TokioExecutor::new())
                 .pool_max_idle_per_host(IDLE_CONNECTIONS)
                 .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_timer(TokioTimer::new())
-                .build(Inside(Bridge::new(&config.alias, source, tasks)))
+                .build(Inside(Bridge::new(&config.alias, source, tasks)));
+            Bridged { client, network }
+        };
+        let sse = |pool| {
+            let network = Arc::new(Network(ArcSwap::from_pointee(pool)));
+            let http: Arc<dyn Http> = Arc::<Network>::clone(&network);
+            inside(Source::Sse { http, url: uri.clone() }, Some(network))
         };
         match (&config.command, config.protocol) {
-            (Some(command), _) => Self::Bridge(inside(Source::Process(command.clone()))),
-            (None, Protocol::Sse) => Self::Bridge(inside(sse(pool))),
+            (Some(command), _) => Self::Bridge(inside(Source::Process(command.clone()), None)),
+            (None, Protocol::Sse) => Self::Bridge(sse(pool)),
             (None, Protocol::StreamableHttp) => Self::Network(pool),
             (None, Protocol::Auto) => {
-                Self::Either { network: pool.clone(), bridge: inside(sse(pool)), old: AtomicBool::new(false) }
+                Self::Either { network: pool.clone(), bridge: sse(pool), old: Arc::default() }
+            }
+        }
+    }
+
+    /// The way to the same server through the same bridge, which knows its sessions, with what was learnt of the server.
+    /// None where there is no bridge: then nothing is lost with a new way.
+    ///
+    /// Whatever the bridge sends from now on goes by `pool`, also for those who have the older way still. One that is
+    /// not `trusted` is not taken: it does not trust as it should, and a bridge answers its server unasked.
+    pub(super) fn again(&self, pool: &Pool, trusted: bool) -> Option<Self> {
+        let by = |bridge: &Bridged| {
+            if let Some(network) = bridge.network.as_ref().filter(|_| trusted) {
+                network.0.store(Arc::new(pool.clone()));
+            }
+            bridge.clone()
+        };
+        match self {
+            Self::Network(_) => None,
+            Self::Bridge(bridge) => Some(Self::Bridge(by(bridge))),
+            Self::Either { network: _, bridge, old } => {
+                Some(Self::Either { network: pool.clone(), bridge: by(bridge), old: Arc::clone(old) })
             }
         }
     }
@@ -94,16 +129,16 @@ impl Reach {
     pub(super) fn request(&self, request: Request<Outgoing>) -> impl Future<Output = Sent> {
         let answer = match self {
             Self::Network(pool) => Either::Left(pool.request(request)),
-            Self::Bridge(client) => Either::Left(client.request(request)),
+            Self::Bridge(bridge) => Either::Left(bridge.client.request(request)),
             Self::Either { network, bridge, old } => {
                 // Only `initialize` comes before a version is negotiated.
                 let begins =
                     request.method() == Method::POST && !request.headers().contains_key(PROTOCOL_VERSION);
                 match (begins, old.load(Ordering::Relaxed)) {
-                    (false, true) => Either::Left(bridge.request(request)),
+                    (false, true) => Either::Left(bridge.client.request(request)),
                     (false, false) => Either::Left(network.request(request)),
                     // Asked anew for each session: the server may have been replaced by a newer one.
-                    (true, _) => Either::Right(begin(network, bridge, old, request).boxed()),
+                    (true, _) => Either::Right(begin(network, &bridge.client, old, request).boxed()),
                 }
             }
         };
@@ -147,13 +182,14 @@ pub(super) fn is_old_status(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
 }
 
-/// What a bridge sends by: the target's own pool, with its rules on addresses.
+/// What a bridge sends by: the target's own pool, with its rules on addresses. The newest one, as the target is
+/// configured now.
 #[derive(Debug)]
-struct Network(Pool);
+pub(super) struct Network(ArcSwap<Pool>);
 
 impl Http for Network {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Incoming>, String>> {
-        let answer = self.0.request(request.map(Outgoing::from));
+        let answer = self.0.load().request(request.map(Outgoing::from));
         Box::pin(async move { answer.await.map_err(|error| describe(&error).to_string()) })
     }
 }
@@ -207,5 +243,31 @@ impl Write for Pipe {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::{shared, target_config};
+
+    #[tokio::test]
+    async fn a_bridge_goes_by_the_newest_pool_that_trusts_as_it_should() {
+        let connector = shared().connector;
+        let pool = || connector.pool(Duration::from_secs(1));
+        let config = TargetConfig { protocol: Protocol::Auto, ..target_config("a") };
+        let first = Reach::new(&config, &Uri::from_static("http://a.example/"), pool(), connector.tasks());
+        let network = |reach: &Reach| {
+            let Reach::Either { bridge, .. } = reach else { panic!("{reach:?}") };
+            bridge.network.as_ref().unwrap().0.load_full()
+        };
+        let begun = network(&first);
+        let second = first.again(&pool(), false).unwrap();
+        assert!(Arc::ptr_eq(&network(&second), &begun));
+        let third = second.again(&pool(), true).unwrap();
+        assert!(!Arc::ptr_eq(&network(&third), &begun));
+        assert!(Arc::ptr_eq(&network(&third), &network(&first)), "those under way go by it, too");
     }
 }
