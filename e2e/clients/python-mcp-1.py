@@ -42,7 +42,7 @@ async def call(url, tool, arguments):
 
 class Tour:
     def __init__(self):
-        self.seen = {"asked": [], "logs": 0}
+        self.seen = {"asked": [], "logs": 0, "told": []}
         self.updated = asyncio.Event()
 
     async def elicit(self, context, params):
@@ -59,6 +59,8 @@ class Tour:
 
     async def log(self, params):
         self.seen["logs"] += 1
+        if str(params.data).startswith("Received"):
+            self.seen["told"].append(params.data.strip())
 
     async def message(self, message):
         if isinstance(message, types.ServerNotification) and isinstance(
@@ -119,10 +121,12 @@ class Tour:
         long = {"duration": 1, "steps": 4}
         done = await session.call_tool(f"{prefix}trigger-long-running-operation", long, progress_callback=progressed)
         seen["long"] = text(done)
+        await session.set_logging_level("info")
         await session.subscribe_resource(WATCHED)
         await session.call_tool(f"{prefix}toggle-subscriber-updates", {})
         await asyncio.wait_for(self.updated.wait(), 20)
         await session.call_tool(f"{prefix}toggle-subscriber-updates", {})
+        await session.set_logging_level("error")
         await session.unsubscribe_resource(WATCHED)
 
     async def fixture(self, prefix):

@@ -1,5 +1,5 @@
-//! Servers of others, and the conformance server: those on Streamable HTTP run on free ports and end when dropped, for
-//! those on stdio there are the commands that start them.
+//! Servers of others, and the conformance server: those on HTTP run on free ports and end when dropped, for those on
+//! stdio there are the commands that start them.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -28,7 +28,7 @@ use crate::{
 /// server-everything.
 #[derive(Debug)]
 pub struct EverythingServer {
-    port: u16,
+    url: String,
     _child: Child,
 }
 
@@ -51,25 +51,41 @@ pub struct StdioServers {
 impl EverythingServer {
     /// Starts one and returns when it answers.
     pub async fn start() -> Result<Self, PeerError> {
+        Self::start_as("streamableHttp", "mcp", StatusCode::OK).await
+    }
+
+    /// Starts one that speaks HTTP+SSE, the transport of 2024-11-05.
+    pub async fn start_sse() -> Result<Self, PeerError> {
+        // That it knows no POST where its event streams are is an answer too.
+        Self::start_as("sse", "sse", StatusCode::NOT_FOUND).await
+    }
+
+    async fn start_as(speaks: &str, path: &str, status: StatusCode) -> Result<Self, PeerError> {
         let peers = install_node().await?;
         // It takes a port, not a socket: one that was free a moment ago.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut command = Command::new(&peers.node);
-        command.arg(peers.npm.join(EVERYTHING_ENTRY)).arg("streamableHttp").env("PORT", port.to_string());
+        command.arg(peers.npm.join(EVERYTHING_ENTRY)).arg(speaks).env("PORT", port.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let server = Self { port, _child: command.spawn()? };
-        let client = Client::with_fresh_connections(&server.url()).map_err(|_| PeerError::Silent)?;
+        let server = Self { url: format!("http://127.0.0.1:{port}/{path}"), _child: command.spawn()? };
+        let client = Client::with_fresh_connections(&server.url).map_err(|_| PeerError::Silent)?;
         let answers = async || {
             let answer = client.post_initialize("2025-11-25", json!({})).await.ok()?;
-            (answer.status == StatusCode::OK).then_some(())
+            (answer.status == status).then_some(())
         };
         process::poll(PATIENCE, answers).await.ok_or(PeerError::Silent)?;
         Ok(server)
     }
 
+    /// The command that starts one on stdio.
+    pub async fn command() -> Result<Vec<String>, PeerError> {
+        let peers = install_node().await?;
+        Ok(vec![own(&peers.node), own(&peers.npm.join(EVERYTHING_ENTRY)), "stdio".to_owned()])
+    }
+
     /// The URL of its MCP endpoint.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
+        self.url.clone()
     }
 }
 
@@ -78,13 +94,36 @@ impl EverythingServer {
 impl FixtureServer {
     /// Starts one and returns when it listens.
     pub async fn start() -> Result<Self, PeerError> {
-        let mut command = Command::new(install_python(Environment::Mcp2).await?.join("bin/python"));
-        command.arg(checkout().join("conformance/server.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+        Self::start_as("streamable-http").await
+    }
+
+    /// Starts one that speaks HTTP+SSE, the transport of 2024-11-05.
+    pub async fn start_sse() -> Result<Self, PeerError> {
+        Self::start_as("sse").await
+    }
+
+    async fn start_as(speaks: &str) -> Result<Self, PeerError> {
+        let words = Self::words(speaks).await?;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or(PeerError::Silent)?).lines();
         let first = timeout(PATIENCE, lines.next_line()).await.map_err(|_| PeerError::Silent)??;
         Ok(Self { url: first.ok_or(PeerError::Silent)?, _child: child })
+    }
+
+    /// The command that starts one on stdio.
+    pub async fn command() -> Result<Vec<String>, PeerError> {
+        Self::words("stdio").await.map(Vec::from)
+    }
+
+    /// The command that starts one that speaks so.
+    async fn words(speaks: &str) -> Result<[String; 4], PeerError> {
+        let python = install_python(Environment::Mcp2).await?.join("bin/python");
+        // `-B`: nothing is written into the checkout.
+        let script = checkout().join("conformance/server.py");
+        Ok([own(&python), "-B".to_owned(), own(&script), speaks.to_owned()])
     }
 
     /// The URL of its MCP endpoint.
@@ -104,7 +143,6 @@ impl StdioServers {
         std::fs::write(folder.path().join("hello.txt"), "ahoy from a file")?;
         let repository = folder.path().join("repository");
         make_repository(&repository).await?;
-        let own = |path: &Path| path.display().to_string();
         let node = |server: &str, more: &[String]| {
             let entry = format!("node_modules/@modelcontextprotocol/server-{server}/dist/index.js");
             [own(&packages.node), own(&packages.npm.join(entry))].into_iter().chain(more.to_vec()).collect()
@@ -149,6 +187,11 @@ impl StdioServers {
         .map(|(tool, arguments, result)| (tool.to_owned(), arguments, result))
         .into()
     }
+}
+
+/// A path as a word of a command line.
+fn own(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// A git repository with one commit.

@@ -52,6 +52,8 @@ pub struct Seen {
     pub long: String,
     /// The resource that it said was updated.
     pub updated: String,
+    /// What it logged of subscriptions at the level `info`, and then at `error`; of clients that read what is logged.
+    pub told: Vec<String>,
     /// How many log messages a call of the conformance server brought at the level `info`, and at `error`.
     pub logged: Vec<usize>,
     /// What its tool says that closes the stream before it answers.
