@@ -12,9 +12,9 @@ export async function allOf(listPage, field) {
   return found;
 }
 
-const text = (result) => result.content[0].text;
+export const text = (result) => result.content[0].text;
 
-const within = (promise, seconds) =>
+export const within = (promise, seconds) =>
   Promise.race([
     promise,
     new Promise((_, reject) => setTimeout(() => reject(new Error("waited in vain")), seconds * 1000).unref()),

@@ -1,5 +1,5 @@
-//! Servers of others, and the conformance server: those on HTTP run on free ports and end when dropped, for those on
-//! stdio there are the commands that start them.
+//! server-everything and the conformance server: on HTTP they run on free ports and end when dropped, for stdio there are
+//! the commands that start them.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -8,7 +8,7 @@ use std::{
 };
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -16,14 +16,9 @@ use tokio::{
 };
 
 use super::{
-    EVERYTHING_ENTRY, Environment, Packages, PeerError, install::checkout, install_node, install_packages,
-    install_python, run::PATIENCE,
+    EVERYTHING_ENTRY, Environment, PeerError, install::checkout, install_node, install_python, run::PATIENCE,
 };
-use crate::{
-    client::Client,
-    folder::Folder,
-    process::{self, SHORT},
-};
+use crate::{client::Client, process};
 
 /// server-everything.
 #[derive(Debug)]
@@ -37,13 +32,6 @@ pub struct EverythingServer {
 pub struct FixtureServer {
     url: String,
     _child: Child,
-}
-
-/// Servers on stdio, installed, and a folder of files for them to work on.
-#[derive(Debug)]
-pub struct StdioServers {
-    folder: Folder,
-    commands: Vec<(&'static str, Vec<String>)>,
 }
 
 // === impl EverythingServer ===
@@ -132,80 +120,7 @@ impl FixtureServer {
     }
 }
 
-// === impl StdioServers ===
-
-impl StdioServers {
-    /// Installs them, and makes the files they work on: `hello.txt` and the git repository `repository`.
-    pub async fn install() -> Result<Self, PeerError> {
-        let packages = install_packages(Packages::Servers).await?;
-        let python = install_python(Environment::Servers).await?;
-        let folder = Folder::temporary("stdio-servers")?;
-        std::fs::write(folder.path().join("hello.txt"), "ahoy from a file")?;
-        let repository = folder.path().join("repository");
-        make_repository(&repository).await?;
-        let node = |server: &str, more: &[String]| {
-            let entry = format!("node_modules/@modelcontextprotocol/server-{server}/dist/index.js");
-            [own(&packages.node), own(&packages.npm.join(entry))].into_iter().chain(more.to_vec()).collect()
-        };
-        let commands = vec![
-            ("memory", node("memory", &[])),
-            ("filesystem", node("filesystem", &[own(folder.path())])),
-            ("time", vec![own(&python.join("bin/mcp-server-time")), "--local-timezone=UTC".to_owned()]),
-            (
-                "git",
-                vec![own(&python.join("bin/mcp-server-git")), "--repository".to_owned(), own(&repository)],
-            ),
-        ];
-        Ok(Self { folder, commands })
-    }
-
-    /// Each as a target of the gateway `tools`, as YAML.
-    pub fn manifests(&self) -> String {
-        let memory = self.folder.path().join("memory.jsonl");
-        let env = json!([{"name": "MEMORY_FILE_PATH", "value": memory}]);
-        let target = |(name, command): &(&str, Vec<String>)| {
-            let container = json!({"image": "unused", "command": command, "env": env});
-            let server = json!({"type": "Container", "container": container});
-            format!(
-                "---\napiVersion: mooring.dev/v1alpha1\nkind: MCPTarget\nmetadata: {{name: {name}}}\n\
-                 spec: {{gatewayRefs: [{{name: tools}}], server: {server}}}\n"
-            )
-        };
-        self.commands.iter().map(target).collect()
-    }
-
-    /// A tool of each, as it is written with the target's name before it, with arguments and with what its result holds.
-    pub fn calls(&self) -> Vec<(String, Value, &'static str)> {
-        let path = |name: &str| self.folder.path().join(name);
-        let ann = json!({"name": "Ann", "entityType": "sailor", "observations": ["has a boat"]});
-        [
-            ("memory___create_entities", json!({"entities": [ann]}), "has a boat"),
-            ("filesystem___read_text_file", json!({"path": path("hello.txt")}), "ahoy from a file"),
-            ("time___get_current_time", json!({"timezone": "UTC"}), "\"timezone\": \"UTC\""),
-            ("git___git_log", json!({"repo_path": path("repository")}), "Begin the logbook"),
-        ]
-        .map(|(tool, arguments, result)| (tool.to_owned(), arguments, result))
-        .into()
-    }
-}
-
 /// A path as a word of a command line.
-fn own(path: &Path) -> String {
+pub(super) fn own(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// A git repository with one commit.
-async fn make_repository(folder: &Path) -> Result<(), PeerError> {
-    std::fs::create_dir_all(folder)?;
-    let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@boats.test"];
-    for arguments in
-        [&["init", "--quiet"][..], &["commit", "--quiet", "--allow-empty", "-m", "Begin the logbook"]]
-    {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(folder).args(identity).args(arguments);
-        // The one of whoever runs the tests may sign commits, or ask.
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        process::output(&mut git, SHORT).await.map_err(PeerError::from)?;
-    }
-    Ok(())
 }
