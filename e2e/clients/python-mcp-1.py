@@ -44,8 +44,11 @@ class Tour:
     def __init__(self):
         self.seen = {"asked": [], "logs": 0, "told": []}
         self.updated = asyncio.Event()
+        self.read = asyncio.Event()
 
     async def elicit(self, context, params):
+        if params.mode == "url":
+            return types.ElicitResult(action="accept")
         self.seen["asked"].append("elicitation")
         return types.ElicitResult(action="accept", content={"name": "Ann", "check": True})
 
@@ -63,11 +66,13 @@ class Tour:
             self.seen["told"].append(params.data.strip())
 
     async def message(self, message):
-        if isinstance(message, types.ServerNotification) and isinstance(
-            message.root, types.ResourceUpdatedNotification
-        ):
-            self.seen["updated"] = str(message.root.params.uri)
-            self.updated.set()
+        match getattr(message, "root", None):
+            case types.ResourceUpdatedNotification(params=params):
+                self.seen["updated"] = str(params.uri)
+                self.updated.set()
+            case types.ElicitCompleteNotification(params=params):
+                self.seen["read"] = params.elicitationId
+                self.read.set()
 
     async def run(self, url, prefixes):
         callbacks = {
@@ -138,6 +143,9 @@ class Tour:
             await session.call_tool(f"{prefix}test_tool_with_logging", {})
             seen["logged"].append(seen["logs"])
         seen["reconnection"] = text(await session.call_tool(f"{prefix}test_reconnection", {}))
+        page = {"elicitation": "consent", "apart": True}
+        seen["opened"] = text(await session.call_tool(f"{prefix}test_elicitation_url", page))
+        await asyncio.wait_for(self.read.wait(), 20)
 
         async def waits_cancelled():
             return int(text(await session.call_tool(f"{prefix}test_waits_cancelled", {})))

@@ -125,27 +125,47 @@ fn assert_complete(seen: &Seen) {
     assert_eq!(seen.again, "Echo: ahoy");
 }
 
+/// What a client has seen too that keeps what is logged: the subscription, and not its end, since that is no error.
+fn assert_has_logs(seen: &Seen) {
+    let subscribed = format!("Received Subscribe Resource request for URI: {DYNAMIC}");
+    assert!(seen.told.iter().all(|told| told.starts_with(&subscribed)) && seen.told.len() == 1, "{seen:?}");
+}
+
+/// What a client has seen too that opens pages: on its session's own stream it is told that one was read.
+fn assert_has_pages(seen: &Seen) {
+    assert_eq!((&*seen.opened, &*seen.read), ("action=accept", "consent"));
+}
+
 #[tokio::test]
 async fn the_python_client_2_in_its_automatic_mode_does_all_of_it() -> Outcome {
-    assert_complete(&tour(Peer::Python2("auto")).await?);
+    let seen = tour(Peer::Python2("auto")).await?;
+    assert_complete(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_python_client_2_in_its_legacy_mode_does_all_of_it() -> Outcome {
-    assert_complete(&tour(Peer::Python2("legacy")).await?);
+    let seen = tour(Peer::Python2("legacy")).await?;
+    assert_complete(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_python_client_1_does_all_of_it() -> Outcome {
-    assert_complete_with_logs(&tour(Peer::Python1).await?);
+    let seen = tour(Peer::Python1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_typescript_sdk_1_does_all_of_it() -> Outcome {
-    assert_complete_with_logs(&tour(Peer::TypeScript1).await?);
+    let seen = tour(Peer::TypeScript1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
     Ok(())
 }
 
@@ -179,35 +199,38 @@ async fn fastmcp_does_all_of_it() -> Outcome {
     Ok(())
 }
 
-/// What a client has seen that reads logs too: the subscription, and of its end nothing, since that is no error.
-fn assert_complete_with_logs(seen: &Seen) {
-    assert_complete(seen);
-    let subscribed = format!("Received Subscribe Resource request for URI: {DYNAMIC}");
-    assert!(seen.told.iter().all(|told| told.starts_with(&subscribed)) && seen.told.len() == 1, "{seen:?}");
-}
-
 #[tokio::test]
 async fn the_typescript_sdk_1_does_all_of_it_with_servers_on_stdio() -> Outcome {
-    assert_complete_with_logs(&tour_of(&Stage::set_stdio().await?, Peer::TypeScript1).await?);
+    let seen = tour_of(&Stage::set_stdio().await?, Peer::TypeScript1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_python_client_1_does_all_of_it_with_servers_on_stdio() -> Outcome {
-    assert_complete_with_logs(&tour_of(&Stage::set_stdio().await?, Peer::Python1).await?);
+    let seen = tour_of(&Stage::set_stdio().await?, Peer::Python1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_typescript_sdk_1_does_all_of_it_with_servers_of_the_old_transport() -> Outcome {
-    assert_complete_with_logs(&tour_of(&Stage::set_sse("SSE").await?, Peer::TypeScript1).await?);
+    let seen = tour_of(&Stage::set_sse("SSE").await?, Peer::TypeScript1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_python_client_1_does_all_of_it_with_servers_that_turn_out_to_speak_the_old_transport() -> Outcome
 {
-    assert_complete_with_logs(&tour_of(&Stage::set_sse("Auto").await?, Peer::Python1).await?);
+    let seen = tour_of(&Stage::set_sse("Auto").await?, Peer::Python1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 

@@ -58,6 +58,10 @@ pub struct Seen {
     pub logged: Vec<usize>,
     /// What its tool says that closes the stream before it answers.
     pub reconnection: String,
+    /// What its tool says whose user was sent to a page; of clients that open pages.
+    pub opened: String,
+    /// The page that the server said was read.
+    pub read: String,
     /// A call was given up.
     pub cancelled: bool,
     /// The server noticed that.
