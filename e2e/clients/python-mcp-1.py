@@ -42,10 +42,13 @@ async def call(url, tool, arguments):
 
 class Tour:
     def __init__(self):
-        self.seen = {"asked": [], "logs": 0}
+        self.seen = {"asked": [], "logs": 0, "told": []}
         self.updated = asyncio.Event()
+        self.read = asyncio.Event()
 
     async def elicit(self, context, params):
+        if params.mode == "url":
+            return types.ElicitResult(action="accept")
         self.seen["asked"].append("elicitation")
         return types.ElicitResult(action="accept", content={"name": "Ann", "check": True})
 
@@ -59,13 +62,17 @@ class Tour:
 
     async def log(self, params):
         self.seen["logs"] += 1
+        if str(params.data).startswith("Received"):
+            self.seen["told"].append(params.data.strip())
 
     async def message(self, message):
-        if isinstance(message, types.ServerNotification) and isinstance(
-            message.root, types.ResourceUpdatedNotification
-        ):
-            self.seen["updated"] = str(message.root.params.uri)
-            self.updated.set()
+        match getattr(message, "root", None):
+            case types.ResourceUpdatedNotification(params=params):
+                self.seen["updated"] = str(params.uri)
+                self.updated.set()
+            case types.ElicitCompleteNotification(params=params):
+                self.seen["read"] = params.elicitationId
+                self.read.set()
 
     async def run(self, url, prefixes):
         callbacks = {
@@ -119,10 +126,12 @@ class Tour:
         long = {"duration": 1, "steps": 4}
         done = await session.call_tool(f"{prefix}trigger-long-running-operation", long, progress_callback=progressed)
         seen["long"] = text(done)
+        await session.set_logging_level("info")
         await session.subscribe_resource(WATCHED)
         await session.call_tool(f"{prefix}toggle-subscriber-updates", {})
         await asyncio.wait_for(self.updated.wait(), 20)
         await session.call_tool(f"{prefix}toggle-subscriber-updates", {})
+        await session.set_logging_level("error")
         await session.unsubscribe_resource(WATCHED)
 
     async def fixture(self, prefix):
@@ -134,6 +143,9 @@ class Tour:
             await session.call_tool(f"{prefix}test_tool_with_logging", {})
             seen["logged"].append(seen["logs"])
         seen["reconnection"] = text(await session.call_tool(f"{prefix}test_reconnection", {}))
+        page = {"elicitation": "consent", "apart": True}
+        seen["opened"] = text(await session.call_tool(f"{prefix}test_elicitation_url", page))
+        await asyncio.wait_for(self.read.wait(), 20)
 
         async def waits_cancelled():
             return int(text(await session.call_tool(f"{prefix}test_waits_cancelled", {})))

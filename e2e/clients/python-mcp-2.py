@@ -33,8 +33,11 @@ class Tour:
     def __init__(self):
         self.seen = {"asked": [], "logs": 0}
         self.updated = asyncio.Event()
+        self.read = asyncio.Event()
 
     async def elicit(self, context, params):
+        if params.mode == "url":
+            return types.ElicitResult(action="accept")
         self.seen["asked"].append("elicitation")
         return types.ElicitResult(action="accept", content={"name": "Ann", "check": True})
 
@@ -53,6 +56,9 @@ class Tour:
         if isinstance(message, types.ResourceUpdatedNotification):
             self.seen["updated"] = message.params.uri
             self.updated.set()
+        if isinstance(message, types.ElicitCompleteNotification):
+            self.seen["read"] = message.params.elicitation_id
+            self.read.set()
 
     async def run(self, url, prefixes):
         client = Client(
@@ -125,6 +131,9 @@ class Tour:
             await client.call_tool(f"{prefix}test_tool_with_logging", {})
             seen["logged"].append(seen["logs"])
         seen["reconnection"] = text(await client.call_tool(f"{prefix}test_reconnection", {}))
+        page = {"elicitation": "consent", "apart": True}
+        seen["opened"] = text(await client.call_tool(f"{prefix}test_elicitation_url", page))
+        await asyncio.wait_for(self.read.wait(), 20)
 
         async def waits_cancelled():
             return int(text(await client.call_tool(f"{prefix}test_waits_cancelled", {})))

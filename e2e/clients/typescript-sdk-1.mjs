@@ -1,4 +1,5 @@
-// call URL TOOL ARGUMENTS, or tour URL PREFIXES: a session with the TypeScript SDK 1.x.
+// call URL TOOL ARGUMENTS, tour URL PREFIXES, or links, tasks, work or meet and URL and what they are to do: a session
+// with the TypeScript SDK 1.x.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
@@ -9,6 +10,7 @@ import {
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { allOf, tour } from "./typescript-tour.mjs";
+import * as more from "./typescript-sdk-1-more.mjs";
 
 const [verb, url, ...rest] = process.argv.slice(2);
 
@@ -28,6 +30,8 @@ async function connect({ elicit, sample, roots, log, updated }) {
 
 if (verb === "tour") {
   console.log(JSON.stringify(await tour(connect, JSON.parse(rest[0]))));
+} else if (verb in more) {
+  console.log(JSON.stringify(await more[verb](url, JSON.parse(rest[0]))));
 } else {
   const { client, transport, call } = await connect({});
   const tools = (await allOf((page) => client.listTools(page), "tools")).map((listed) => listed.name);

@@ -12,9 +12,9 @@ export async function allOf(listPage, field) {
   return found;
 }
 
-const text = (result) => result.content[0].text;
+export const text = (result) => result.content[0].text;
 
-const within = (promise, seconds) =>
+export const within = (promise, seconds) =>
   Promise.race([
     promise,
     new Promise((_, reject) => setTimeout(() => reject(new Error("waited in vain")), seconds * 1000).unref()),
@@ -24,7 +24,7 @@ const within = (promise, seconds) =>
 //
 // `connect(handlers)` gives a connected client, its transport, and `call(name, arguments, options)`.
 export async function tour(connect, prefixes) {
-  const seen = { asked: [] };
+  const seen = { asked: [], told: [] };
   let logs = 0;
   let isUpdated;
   const updated = new Promise((resolve) => (isUpdated = resolve));
@@ -39,7 +39,10 @@ export async function tour(connect, prefixes) {
       return { role: "assistant", content, model: "none", stopReason: "endTurn" };
     },
     roots: async () => ({ roots: [{ uri: "file:///srv/boats", name: "boats" }] }),
-    log: () => (logs += 1),
+    log: ({ params }) => {
+      logs += 1;
+      if (String(params.data).startsWith("Received")) seen.told.push(params.data.trim());
+    },
     updated: (notification) => isUpdated(notification.params.uri),
   });
   seen.protocol = transport.protocolVersion;
@@ -68,10 +71,12 @@ export async function tour(connect, prefixes) {
     const onprogress = ({ progress, total }) => seen.progress.push([progress, total]);
     const long = { duration: 1, steps: 4 };
     seen.long = text(await call(own("trigger-long-running-operation"), long, { onprogress }));
+    await client.setLoggingLevel("info");
     await client.subscribeResource({ uri });
     await call(own("toggle-subscriber-updates"), {});
     seen.updated = await within(updated, 20);
     await call(own("toggle-subscriber-updates"), {});
+    await client.setLoggingLevel("error");
     await client.unsubscribeResource({ uri });
   }
 

@@ -1,18 +1,26 @@
 """An MCP server that has everything the conformance suite of 2025-11-25 asks for, on the Python SDK 2.x.
 
-Listens on a free port of loopback, says its URL on stdout, and ends when it is killed.
+Listens on a free port of loopback, says its URL on stdout, and ends when it is killed. With `sse` it speaks HTTP+SSE, the
+transport of 2024-11-05, in place of Streamable HTTP; with `stdio` it has no port and speaks on its pipes.
 """
 
 import asyncio
 import contextlib
 import json
 import socket
+import sys
 
 import mcp_types as types
 import uvicorn
 from mcp import MCPError
 from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http import EventMessage, EventStore
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 
 from content import embedded, image, png, text
 from tools import RETRY, WATCHED, call_tool, levels, list_tools, session_key, subscriptions
@@ -145,7 +153,25 @@ class Events(EventStore):
         return stream
 
 
-async def main():
+async def on_pipes(server):
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def two_endpoints(server):
+    # Of a server that is not wrapped the SDK serves Streamable HTTP alone; this is what it does with one that is.
+    safe = TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=["127.0.0.1:*"])
+    transport = SseServerTransport("/messages/", security_settings=safe)
+
+    async def stream(request):
+        async with transport.connect_sse(request.scope, request.receive, request._send) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+        return Response()
+
+    return Starlette(routes=[Route("/sse", stream), Mount("/messages/", transport.handle_post_message)])
+
+
+async def main(speaks):
     server = Server(
         "conformance-server",
         version="1",
@@ -161,12 +187,18 @@ async def main():
         on_completion=complete,
         on_set_logging_level=set_level,
     )
-    # Host and Origin are checked, since the host is loopback.
-    app = server.streamable_http_app(event_store=Events(), retry_interval=RETRY, host="127.0.0.1")
+    if speaks == "stdio":
+        return await on_pipes(server)
+    if speaks == "sse":
+        app, path = two_endpoints(server), "sse"
+    else:
+        # Host and Origin are checked, since the host is loopback.
+        app = server.streamable_http_app(event_store=Events(), retry_interval=RETRY, host="127.0.0.1")
+        path = "mcp"
     listener = socket.create_server(("127.0.0.1", 0))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}/{path}", flush=True)
     await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
 
 
 with contextlib.suppress(KeyboardInterrupt):
-    asyncio.run(main())
+    asyncio.run(main(*(sys.argv[1:] or ["streamable-http"])))

@@ -19,7 +19,9 @@ subscriptions = {}  # session -> the URIs it wants to hear of
 
 
 def session_key(ctx):
-    return ctx.request.headers.get("mcp-session-id") if ctx.request else None
+    if ctx.request is None:
+        return None  # on stdio, where the process is the session
+    return ctx.request.headers.get("mcp-session-id") or ctx.request.query_params.get("session_id")
 
 
 TOOLS = {}
@@ -138,6 +140,15 @@ async def test_elicitation_sep1330_enums(ctx, arguments):
         "titledMulti": {"type": "array", "items": {"anyOf": titled}},
     }
     return [text(f"Elicitation completed: {await elicit(ctx, 'Which ones?', properties)}")]
+
+
+@tool("Sends the user to a page, and says when it was read: within the call, or apart from it", one_string("elicitation"))
+async def test_elicitation_url(ctx, arguments):
+    page, elicitation = "https://boats.test/consent", arguments["elicitation"]
+    answer = await ctx.session.elicit_url("Please read this.", page, elicitation, related_request_id=ctx.request_id)
+    related = None if arguments.get("apart") else ctx.request_id
+    await ctx.session.send_elicit_complete(elicitation, related_request_id=related)
+    return [text(f"action={answer.action}")]
 
 
 @tool("Closes its stream and answers on the one that the client comes back to")

@@ -18,8 +18,8 @@ pub fn target(name: &str, gateway: &str, url: &str) -> String {
 
 /// A target of a name that is a local command on stdio, attached to a gateway. `more` is what else `container` has, such
 /// as `, isolation: Shared`.
-pub fn command(name: &str, gateway: &str, command: &[&str], more: &str) -> String {
-    let command = serde_json::Value::from(command);
+pub fn command<W: AsRef<str>>(name: &str, gateway: &str, command: &[W], more: &str) -> String {
+    let command: serde_json::Value = command.iter().map(AsRef::as_ref).collect();
     format!(
         "---\napiVersion: mooring.dev/v1alpha1\nkind: MCPTarget\nmetadata: {{name: {name}}}\n\
          spec: {{gatewayRefs: [{{name: {gateway}}}], server: {{type: Container, container: \

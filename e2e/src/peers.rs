@@ -5,6 +5,7 @@ mod inspector;
 mod install;
 mod run;
 mod servers;
+mod stdio_servers;
 mod tour;
 
 pub use self::{
@@ -14,7 +15,8 @@ pub use self::{
         install_python, install_rust,
     },
     run::{Peer, PeerError, Said},
-    servers::{EverythingServer, FixtureServer, StdioServers},
+    servers::{EverythingServer, FixtureServer},
+    stdio_servers::{Call, StdioServers, time, told},
     tour::{Prefixes, Seen},
 };
 

@@ -1,11 +1,15 @@
 //! Each client of others does all that it can in one session through `moored serve`: every list, prompts, resources,
 //! completion, logging, progress, cancellation, and answers to what servers ask. Behind the gateway are
-//! server-everything and the conformance server, which alone can tell whether a cancelled call ended.
+//! server-everything and the conformance server, which alone can tell whether a cancelled call ended: over Streamable
+//! HTTP, and, with a client of each language, on stdio and over the old HTTP+SSE, where nothing may be any different.
+
+use std::time::Duration;
 
 use e2e::{
     manifest,
     moored::Moored,
     peers::{EverythingServer, FixtureServer, Inspector, Peer, Prefixes, Seen},
+    process,
 };
 use serde_json::{Map, Value, json};
 
@@ -13,23 +17,57 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 const DYNAMIC: &str = "demo://resource/dynamic/text/1";
 
+/// How long two servers may take to start.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 struct Stage {
     moored: Moored,
-    _everything: EverythingServer,
-    _fixture: FixtureServer,
+    _servers: Option<(EverythingServer, FixtureServer)>,
 }
 
 impl Stage {
     async fn set() -> Result<Self, Box<dyn std::error::Error>> {
-        let (everything, fixture) = (EverythingServer::start().await?, FixtureServer::start().await?);
+        Self::before(EverythingServer::start().await?, FixtureServer::start().await?, "StreamableHTTP").await
+    }
+
+    /// The same with servers of the old transport, which the gateway is told of by this word.
+    async fn set_sse(protocol: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        Self::before(EverythingServer::start_sse().await?, FixtureServer::start_sse().await?, protocol).await
+    }
+
+    async fn before(
+        everything: EverythingServer,
+        fixture: FixtureServer,
+        protocol: &str,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let targets = [("everything", everything.url()), ("fixture", fixture.url())];
-        let moored = Moored::serve(manifest::gateway_with(targets)).await?;
-        Ok(Self { moored, _everything: everything, _fixture: fixture })
+        let manifests = manifest::gateway_with(targets);
+        let manifests = manifests.replace("server: {", &format!("protocol: {protocol}, server: {{"));
+        Ok(Self { moored: Moored::serve(manifests).await?, _servers: Some((everything, fixture)) })
+    }
+
+    /// The same with servers that the gateway starts.
+    async fn set_stdio() -> Result<Self, Box<dyn std::error::Error>> {
+        let everything = manifest::command("everything", "tools", &EverythingServer::command().await?, "");
+        let fixture = manifest::command("fixture", "tools", &FixtureServer::command().await?, "");
+        let manifests = [manifest::gateway("tools"), everything, fixture].concat();
+        // A server in Python needs more than five seconds to start where the machine is busy.
+        let manifests = manifests.replace("server: {", "timeouts: {connectSeconds: 60}, server: {");
+        let moored = Moored::serve(manifests).await?;
+        // Lists do not wait for servers that are slow to start.
+        let session = moored.client()?.initialize().await?;
+        let slowest = "fixture___test_simple_text".to_owned();
+        let listed = async || session.tools().await.ok()?.contains(&slowest).then_some(());
+        process::poll(PATIENCE, listed).await.ok_or("the servers' tools are not listed")?;
+        Ok(Self { moored, _servers: None })
     }
 }
 
 async fn tour(peer: Peer) -> Result<Seen, Box<dyn std::error::Error>> {
-    let stage = Stage::set().await?;
+    tour_of(&Stage::set().await?, peer).await
+}
+
+async fn tour_of(stage: &Stage, peer: Peer) -> Result<Seen, Box<dyn std::error::Error>> {
     let mut calls = Map::new();
     calls.insert("everything___echo".to_owned(), json!({"message": "ahoy"}));
     calls.insert("fixture___test_simple_text".to_owned(), json!({}));
@@ -87,33 +125,65 @@ fn assert_complete(seen: &Seen) {
     assert_eq!(seen.again, "Echo: ahoy");
 }
 
+/// What a client has seen too that keeps what is logged: the subscription, and not its end, since that is no error.
+fn assert_has_logs(seen: &Seen) {
+    let subscribed = format!("Received Subscribe Resource request for URI: {DYNAMIC}");
+    assert!(seen.told.iter().all(|told| told.starts_with(&subscribed)) && seen.told.len() == 1, "{seen:?}");
+}
+
+/// What a client has seen too that opens pages: on its session's own stream it is told that one was read.
+fn assert_has_pages(seen: &Seen) {
+    assert_eq!((&*seen.opened, &*seen.read), ("action=accept", "consent"));
+}
+
 #[tokio::test]
 async fn the_python_client_2_in_its_automatic_mode_does_all_of_it() -> Outcome {
-    assert_complete(&tour(Peer::Python2("auto")).await?);
+    let seen = tour(Peer::Python2("auto")).await?;
+    assert_complete(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_python_client_2_in_its_legacy_mode_does_all_of_it() -> Outcome {
-    assert_complete(&tour(Peer::Python2("legacy")).await?);
+    let seen = tour(Peer::Python2("legacy")).await?;
+    assert_complete(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_python_client_1_does_all_of_it() -> Outcome {
-    assert_complete(&tour(Peer::Python1).await?);
+    let seen = tour(Peer::Python1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_typescript_sdk_1_does_all_of_it() -> Outcome {
-    assert_complete(&tour(Peer::TypeScript1).await?);
+    let seen = tour(Peer::TypeScript1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_typescript_client_2_does_all_of_it() -> Outcome {
     assert_complete(&tour(Peer::TypeScript2("legacy")).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_typescript_client_2_in_its_automatic_mode_does_all_of_it() -> Outcome {
+    assert_complete(&tour(Peer::TypeScript2("auto")).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_rust_client_in_its_automatic_mode_does_all_of_it() -> Outcome {
+    assert_complete(&tour(Peer::Rust("auto")).await?);
     Ok(())
 }
 
@@ -126,6 +196,41 @@ async fn the_rust_client_does_all_of_it() -> Outcome {
 #[tokio::test]
 async fn fastmcp_does_all_of_it() -> Outcome {
     assert_complete(&tour(Peer::Fastmcp("auto")).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_typescript_sdk_1_does_all_of_it_with_servers_on_stdio() -> Outcome {
+    let seen = tour_of(&Stage::set_stdio().await?, Peer::TypeScript1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_python_client_1_does_all_of_it_with_servers_on_stdio() -> Outcome {
+    let seen = tour_of(&Stage::set_stdio().await?, Peer::Python1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    assert_has_pages(&seen);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_typescript_sdk_1_does_all_of_it_with_servers_of_the_old_transport() -> Outcome {
+    let seen = tour_of(&Stage::set_sse("SSE").await?, Peer::TypeScript1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_python_client_1_does_all_of_it_with_servers_that_turn_out_to_speak_the_old_transport() -> Outcome
+{
+    let seen = tour_of(&Stage::set_sse("Auto").await?, Peer::Python1).await?;
+    assert_complete(&seen);
+    assert_has_logs(&seen);
+    assert_has_pages(&seen);
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 //! machine has. What cannot be installed is an error that names it.
 
 use std::{
+    collections::BTreeMap,
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
 };
 
@@ -135,6 +137,29 @@ pub async fn install_python(environment: Environment) -> Result<PathBuf, Install
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
         Ok(process::run(pip.arg(&file), LONG).await?)
+    })
+    .await?;
+    Ok(folder)
+}
+
+/// Puts the scripts of `e2e/clients` where Node finds the packages that they import, and returns their folder.
+///
+/// It is named by what they say: checkouts share the cache, and one may not change what another runs.
+pub(super) async fn install_scripts(peers: &NodePeers) -> Result<PathBuf, InstallError> {
+    let source = checkout().join("clients");
+    let entries = fs::read_dir(&source).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "mjs"));
+    let scripts: BTreeMap<String, String> =
+        names.map(|name| (name.clone(), read_pin(&source.join(name)))).collect();
+    let mut hasher = DefaultHasher::new();
+    scripts.hash(&mut hasher);
+    let folder = peers.npm.join(format!("scripts-{:016x}", hasher.finish()));
+    once("the scripts of e2e/clients", &folder, "", async || {
+        for (name, text) in &scripts {
+            fs::write(folder.join(name), text)?;
+        }
+        Ok(())
     })
     .await?;
     Ok(folder)

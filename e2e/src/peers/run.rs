@@ -7,7 +7,8 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use super::{
-    Environment, InstallError, Prefixes, Seen, install::checkout, install_node, install_python, install_rust,
+    Environment, InstallError, Prefixes, Seen, install::checkout, install::install_scripts, install_node,
+    install_python, install_rust,
 };
 use crate::process::{self, ProcessError};
 
@@ -75,6 +76,16 @@ impl Peer {
         self.run(&["tour", url, &prefixes.json().to_string()]).await
     }
 
+    /// Does something that its script has a verb of its own for, and returns what it saw. Only the TypeScript SDK 1.x has any.
+    pub async fn does<T: DeserializeOwned>(
+        self,
+        verb: &str,
+        url: &str,
+        what: &Value,
+    ) -> Result<T, PeerError> {
+        self.run(&[verb, url, &what.to_string()]).await
+    }
+
     async fn run<T: DeserializeOwned>(self, arguments: &[&str]) -> Result<T, PeerError> {
         let said = process::output(self.command().await?.args(arguments), PATIENCE).await?;
         let last = said.lines().last().unwrap_or_default();
@@ -105,11 +116,7 @@ async fn python(environment: Environment, script: &str, mode: &str) -> Result<Co
 
 async fn node(script: &str, mode: &str) -> Result<Command, PeerError> {
     let peers = install_node().await?;
-    // Node looks for packages beside the script, not where it is started.
-    for file in [script, "typescript-tour.mjs"] {
-        std::fs::copy(checkout().join("clients").join(file), peers.npm.join(file))?;
-    }
     let mut command = Command::new(&peers.node);
-    command.arg(peers.npm.join(script)).env("MODE", mode);
+    command.arg(install_scripts(&peers).await?.join(script)).env("MODE", mode);
     Ok(command)
 }

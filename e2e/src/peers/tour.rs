@@ -52,10 +52,16 @@ pub struct Seen {
     pub long: String,
     /// The resource that it said was updated.
     pub updated: String,
+    /// What it logged of subscriptions at the level `info`, and then at `error`; of clients that read what is logged.
+    pub told: Vec<String>,
     /// How many log messages a call of the conformance server brought at the level `info`, and at `error`.
     pub logged: Vec<usize>,
     /// What its tool says that closes the stream before it answers.
     pub reconnection: String,
+    /// What its tool says whose user was sent to a page; of clients that open pages.
+    pub opened: String,
+    /// The page that the server said was read.
+    pub read: String,
     /// A call was given up.
     pub cancelled: bool,
     /// The server noticed that.

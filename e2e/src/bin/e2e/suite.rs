@@ -38,6 +38,7 @@ pub(crate) async fn run(options: &Test) -> Result<(), Failure> {
         ("real clients", "peers"),
         ("owners of sessions, by a real identity provider", "owners"),
         ("real clients, all that they can do", "peers_tour"),
+        ("real clients, pages to open and tasks", "peers_asks"),
         ("real clients and servers on stdio", "peers_stdio"),
         ("conformance", "conformance"),
     ] {
