@@ -101,6 +101,7 @@ pub struct Metrics {
     limits: LimitFamilies,
     handshakes: IntCounterVec,
     lost: IntCounterVec,
+    unlisted: IntCounterVec,
     target_operation: HistogramVec,
     target_up: IntGaugeVec,
     target_tools: IntGaugeVec,
@@ -156,6 +157,11 @@ impl Metrics {
                 "Target sessions that the target forgot.",
                 &target,
             )?,
+            unlisted: counter(
+                "mooring_target_unlisted_total",
+                "Lists of one session that a target is missing from, since it did not list in time.",
+                &target,
+            )?,
             target_operation: histogram(
                 "mcp_client_operation_duration_seconds",
                 "From a call's start at a target to the end of its answer.",
@@ -209,6 +215,7 @@ impl Metrics {
             of_clients: handshakes(SessionKind::Client),
             of_the_catalogue: handshakes(SessionKind::Catalogue),
             lost: self.lost.with_label_values(&[gateway, alias]),
+            unlisted: self.unlisted.with_label_values(&[gateway, alias]),
             operation: self.target_operation.with_label_values(&[gateway, alias]),
             up: self.target_up.with_label_values(&[gateway, alias]),
             tools: self.target_tools.with_label_values(&[gateway, alias]),
@@ -226,6 +233,7 @@ impl Metrics {
             self.target_up.remove_label_values(&labels),
             self.target_tools.remove_label_values(&labels),
             self.lost.remove_label_values(&labels),
+            self.unlisted.remove_label_values(&labels),
             self.target_operation.remove_label_values(&labels),
         ];
         // A series that never was is as gone as it should be.
@@ -311,6 +319,7 @@ pub struct TargetMetrics {
     of_clients: HandshakeMetrics,
     of_the_catalogue: HandshakeMetrics,
     lost: IntCounter,
+    unlisted: IntCounter,
     operation: Histogram,
     up: IntGauge,
     tools: IntGauge,
@@ -324,6 +333,11 @@ impl TargetMetrics {
             SessionKind::Catalogue => &self.of_the_catalogue,
         };
         if failure.is_none() { ok.inc() } else { failed.inc() }
+    }
+
+    /// Counts a list of one session that the target is missing from.
+    pub fn unlisted(&self) {
+        self.unlisted.inc();
     }
 
     /// Counts a session that the target forgot.

@@ -184,6 +184,8 @@ async fn a_target_that_does_not_list_for_a_session_in_time_is_left_out_and_asked
     let session = moored.client()?.initialize().await?;
     own.interfere_once("tools/list", Interference::Hang);
     assert_eq!(session.tools().await?, ["z___echo"]);
+    let unlisted = moored.metrics().await?.sum("mooring_target_unlisted_total", &[("target", "own")]);
+    assert!((unlisted - 1.0).abs() < 0.1, "{unlisted}");
     assert_eq!(session.tools().await?, ["own___late", "z___echo"]);
     Ok(())
 }

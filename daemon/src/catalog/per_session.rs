@@ -214,7 +214,13 @@ impl Asking<'_> {
             }
             None
         };
-        timeout(target.connect_bound(), reading).await.ok().flatten()
+        let items = timeout(target.connect_bound(), reading).await.ok().flatten();
+        if items.is_none() {
+            // Others do not wait for it, so that it is told of here or nowhere.
+            tracing::warn!(target = target.alias(), list = kind.method(), "left out of a session's list");
+            target.metrics.unlisted();
+        }
+        items
     }
 }
 
