@@ -2,6 +2,7 @@
 //! session or a user. Handles are resolved once, when a gateway or a target is made.
 
 mod limits;
+mod targets;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,9 +10,12 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
-use self::limits::LimitFamilies;
-pub use self::limits::LimitMetrics;
-use crate::fault::{EndReason, TargetFailure};
+use self::{limits::LimitFamilies, targets::TargetFamilies};
+pub use self::{
+    limits::LimitMetrics,
+    targets::{SessionKind, TargetMetrics},
+};
+use crate::fault::EndReason;
 
 /// Seconds; from a tenth of a millisecond to the longest call.
 const SECONDS: [f64; 16] = [
@@ -33,32 +37,6 @@ pub const METHODS: [&str; 11] = [
     "DELETE",
 ];
 const OTHER: &str = "other";
-
-/// How a handshake came out, as a label.
-const OK: &str = "ok";
-const FAILED: &str = "failed";
-
-/// Whose session at a target it is. The catalogue's are the gateway's own, a few for each target whatever clients do, and
-/// would hide how many clients' there are (DESIGN §3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionKind {
-    /// Of a client's session.
-    Client,
-    /// Of the catalogue.
-    Catalogue,
-}
-
-impl SessionKind {
-    const ALL: [Self; 2] = [Self::Client, Self::Catalogue];
-
-    /// A bounded label for metrics.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Catalogue => "catalogue",
-        }
-    }
-}
 
 /// How a request came out, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,12 +77,7 @@ pub struct Metrics {
     ended: IntCounterVec,
     held: IntGaugeVec,
     limits: LimitFamilies,
-    handshakes: IntCounterVec,
-    lost: IntCounterVec,
-    unlisted: IntCounterVec,
-    target_operation: HistogramVec,
-    target_up: IntGaugeVec,
-    target_tools: IntGaugeVec,
+    targets: TargetFamilies,
 }
 
 impl Metrics {
@@ -131,7 +104,7 @@ impl Metrics {
                 registry.register(Box::new(family.clone()))?;
                 Ok(family)
             };
-        let (gateway, target, ends) = (["gateway"], ["gateway", "target"], ["gateway", "reason"]);
+        let (gateway, ends) = (["gateway"], ["gateway", "reason"]);
         Ok(Self {
             requests: counter(
                 "mooring_requests_total",
@@ -147,32 +120,7 @@ impl Metrics {
             ended: counter("mooring_sessions_ended_total", "Sessions ended, by reason.", &ends)?,
             held: gauge("mooring_sessions", "Sessions held by this replica.", &gateway)?,
             limits: LimitFamilies::new(&registry)?,
-            handshakes: counter(
-                "mooring_target_handshakes_total",
-                "Target sessions begun or tried, by outcome and by kind: a client's, or the catalogue's own.",
-                &["gateway", "target", "kind", "outcome"],
-            )?,
-            lost: counter(
-                "mooring_target_sessions_lost_total",
-                "Target sessions that the target forgot.",
-                &target,
-            )?,
-            unlisted: counter(
-                "mooring_target_unlisted_total",
-                "Lists of one session that a target is missing from, since it did not list in time.",
-                &target,
-            )?,
-            target_operation: histogram(
-                "mcp_client_operation_duration_seconds",
-                "From a call's start at a target to the end of its answer.",
-                &target,
-            )?,
-            target_up: gauge(
-                "mooring_target_up",
-                "Whether the target's catalogue is known and fresh.",
-                &target,
-            )?,
-            target_tools: gauge("mooring_target_tools", "Tools that the target lists.", &target)?,
+            targets: TargetFamilies::new(&registry)?,
             registry,
         })
     }
@@ -207,39 +155,12 @@ impl Metrics {
 
     /// The handles of one target.
     pub fn target(&self, gateway: &str, alias: &str) -> TargetMetrics {
-        let handshakes = |kind: SessionKind| HandshakeMetrics {
-            ok: self.handshakes.with_label_values(&[gateway, alias, kind.label(), OK]),
-            failed: self.handshakes.with_label_values(&[gateway, alias, kind.label(), FAILED]),
-        };
-        TargetMetrics {
-            of_clients: handshakes(SessionKind::Client),
-            of_the_catalogue: handshakes(SessionKind::Catalogue),
-            lost: self.lost.with_label_values(&[gateway, alias]),
-            unlisted: self.unlisted.with_label_values(&[gateway, alias]),
-            operation: self.target_operation.with_label_values(&[gateway, alias]),
-            up: self.target_up.with_label_values(&[gateway, alias]),
-            tools: self.target_tools.with_label_values(&[gateway, alias]),
-        }
+        self.targets.target(gateway, alias)
     }
 
     /// Takes a removed target's series away, so that it is not shown as it last was for ever.
     pub fn forget_target(&self, gateway: &str, alias: &str) {
-        let labels = [gateway, alias];
-        let handshakes = |kind: SessionKind| {
-            [OK, FAILED]
-                .map(|outcome| self.handshakes.remove_label_values(&[gateway, alias, kind.label(), outcome]))
-        };
-        let of_the_target = [
-            self.target_up.remove_label_values(&labels),
-            self.target_tools.remove_label_values(&labels),
-            self.lost.remove_label_values(&labels),
-            self.unlisted.remove_label_values(&labels),
-            self.target_operation.remove_label_values(&labels),
-        ];
-        // A series that never was is as gone as it should be.
-        for removed in of_the_target.into_iter().chain(SessionKind::ALL.into_iter().flat_map(handshakes)) {
-            tracing::trace!(gone = removed.is_ok(), "series removed");
-        }
+        self.targets.forget(gateway, alias);
     }
 }
 
@@ -303,87 +224,5 @@ impl GatewayMetrics {
     /// Notes how many sessions are held.
     pub fn sessions_held(&self, count: usize) {
         self.held.set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-}
-
-/// The handles of the handshakes of one kind.
-#[derive(Debug)]
-struct HandshakeMetrics {
-    ok: IntCounter,
-    failed: IntCounter,
-}
-
-/// The handles of one target.
-#[derive(Debug)]
-pub struct TargetMetrics {
-    of_clients: HandshakeMetrics,
-    of_the_catalogue: HandshakeMetrics,
-    lost: IntCounter,
-    unlisted: IntCounter,
-    operation: Histogram,
-    up: IntGauge,
-    tools: IntGauge,
-}
-
-impl TargetMetrics {
-    /// Counts a handshake.
-    pub fn handshake(&self, kind: SessionKind, failure: Option<&TargetFailure>) {
-        let HandshakeMetrics { ok, failed } = match kind {
-            SessionKind::Client => &self.of_clients,
-            SessionKind::Catalogue => &self.of_the_catalogue,
-        };
-        if failure.is_none() { ok.inc() } else { failed.inc() }
-    }
-
-    /// Counts a list of one session that the target is missing from.
-    pub fn unlisted(&self) {
-        self.unlisted.inc();
-    }
-
-    /// Counts a session that the target forgot.
-    pub fn lost(&self) {
-        self.lost.inc();
-    }
-
-    /// Notes how long a call took.
-    pub fn call(&self, took: Duration) {
-        self.operation.observe(took.as_secs_f64());
-    }
-
-    /// Notes what the catalogue knows of it.
-    pub fn listed(&self, up: bool, tools: usize) {
-        self.up.set(i64::from(up));
-        self.tools.set(i64::try_from(tools).unwrap_or(i64::MAX));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_shown_of_a_target_that_was_removed_and_all_of_the_others() {
-        let metrics = Metrics::new().unwrap();
-        for alias in ["gone", "stays"] {
-            let target = metrics.target("tools", alias);
-            for kind in SessionKind::ALL {
-                target.handshake(kind, None);
-                target.handshake(kind, Some(&TargetFailure::Redirect));
-            }
-            target.handshake(SessionKind::Client, None);
-            target.lost();
-            target.call(Duration::from_secs(1));
-            target.listed(true, 3);
-        }
-        metrics.forget_target("tools", "gone");
-        let text = prometheus::TextEncoder::new().encode_to_string(&metrics.registry.gather()).unwrap();
-        assert!(!text.contains(r#"target="gone""#), "{text}");
-        for (kind, outcome, count) in
-            [("client", "failed", 1), ("client", "ok", 2), ("catalogue", "failed", 1), ("catalogue", "ok", 1)]
-        {
-            let labels = format!(r#"gateway="tools",kind="{kind}",outcome="{outcome}",target="stays""#);
-            let series = format!("mooring_target_handshakes_total{{{labels}}} {count}");
-            assert!(text.contains(&series), "{series} in {text}");
-        }
     }
 }
