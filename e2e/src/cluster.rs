@@ -101,6 +101,13 @@ impl Cluster {
         Ok(())
     }
 
+    /// Creates an object, such as a review, which is only ever created; returns what the API server makes of it.
+    pub async fn create(&self, namespace: &str, manifest: &str) -> Result<Value, ClusterError> {
+        let mut kubectl = self.command("kubectl");
+        kubectl.args(["--namespace", namespace, "create", "--output", "json", "--filename", "-"]);
+        Ok(serde_json::from_str(&process::feed(&mut kubectl, manifest, SHORT).await?)?)
+    }
+
     /// Tries to apply manifests that the API server is to refuse, and returns what it says to that.
     pub async fn refusal(&self, namespace: &str, manifests: &str) -> Result<String, ClusterError> {
         match self.apply(namespace, manifests).await {

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
@@ -39,6 +39,8 @@ pub struct ExampleServer(Server);
 #[derive(Debug, Default)]
 struct Example {
     sessions: Mutex<Sessions>,
+    /// Headers that a caller may be shown of its own request.
+    shown: Vec<HeaderName>,
 }
 
 /// The ids that were issued, and in which order.
@@ -53,7 +55,13 @@ struct Sessions {
 impl ExampleServer {
     /// Listens on an address.
     pub async fn start(address: SocketAddr) -> io::Result<Self> {
-        Ok(Self(Server::start(address, Arc::new(Example::default())).await?))
+        Self::start_showing(address, Vec::new()).await
+    }
+
+    /// The same with a tool that shows these headers, for whoever wants to know what a gateway asks with.
+    pub async fn start_showing(address: SocketAddr, shown: Vec<HeaderName>) -> io::Result<Self> {
+        let example = Example { shown, ..Example::default() };
+        Ok(Self(Server::start(address, Arc::new(example)).await?))
     }
 
     /// The URL of the MCP endpoint.
@@ -102,10 +110,16 @@ impl Example {
         match (id, method) {
             (Some(id), Some("ping")) => json(StatusCode::OK, jsonrpc::result(id, "{}")),
             (Some(id), Some("tools/list")) => {
-                json(StatusCode::OK, jsonrpc::result(id, &tools::list().to_string()))
+                json(StatusCode::OK, jsonrpc::result(id, &tools::list(!self.shown.is_empty()).to_string()))
             }
             (Some(id), Some("tools/call")) => {
-                let answer = match tools::call(message.get("params").unwrap_or(&Value::Null)) {
+                let shown = |name: &str| {
+                    let shown = self.shown.iter().find(|shown| shown.as_str().eq_ignore_ascii_case(name))?;
+                    headers.get(shown)?.to_str().ok().map(str::to_owned)
+                };
+                let header: Option<&tools::Shown<'_>> =
+                    if self.shown.is_empty() { None } else { Some(&shown) };
+                let answer = match tools::call(message.get("params").unwrap_or(&Value::Null), header) {
                     Ok(result) => jsonrpc::result(id, &result.to_string()),
                     Err(unknown) => jsonrpc::error(id, -32602, &unknown.to_string()),
                 };

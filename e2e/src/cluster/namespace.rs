@@ -68,6 +68,11 @@ impl Namespace {
         self.cluster.apply(&self.name, manifests).await
     }
 
+    /// Creates an object here and returns what the API server makes of it.
+    pub async fn create(&self, manifest: &str) -> Result<Value, ClusterError> {
+        self.cluster.create(&self.name, manifest).await
+    }
+
     /// What the API server says to manifests that it is to refuse; empty if it takes them.
     pub async fn refusal(&self, manifests: &str) -> Result<String, ClusterError> {
         self.cluster.refusal(&self.name, manifests).await

@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
+/// Gives the value of a header that may be shown, by its name.
+pub(super) type Shown<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
 /// A call that cannot be carried out, because of its name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no tool of the name {0:?}")]
 pub(super) struct UnknownTool(String);
 
-/// The result of `tools/list`.
-pub(super) fn list() -> Value {
-    json!({"tools": [
+/// The result of `tools/list`, with the tool that shows headers of its own request where `shows` says so.
+pub(super) fn list(shows: bool) -> Value {
+    let mut result = json!({"tools": [
         {
             "name": "echo",
             "description": "Says the message back",
@@ -42,12 +45,24 @@ pub(super) fn list() -> Value {
                 "required": ["city", "celsius"],
             },
         },
-    ]})
+    ]});
+    if shows && let Some(Value::Array(tools)) = result.get_mut("tools") {
+        let schema =
+            json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+        tools.push(json!({
+            "name": "header",
+            "description": "A header that this very request came with",
+            "inputSchema": schema,
+        }));
+    }
+    result
 }
 
 /// The result of a `tools/call` with these parameters. Arguments that do not fit are the model's to correct: they
 /// give a result that says so, not a protocol error.
-pub(super) fn call(params: &Value) -> Result<Value, UnknownTool> {
+///
+/// Without `header`, none may be shown.
+pub(super) fn call(params: &Value, header: Option<&Shown<'_>>) -> Result<Value, UnknownTool> {
     let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
     let argument = |name: &str| params.get("arguments").and_then(|arguments| arguments.get(name));
     let result = match name {
@@ -57,6 +72,9 @@ pub(super) fn call(params: &Value) -> Result<Value, UnknownTool> {
             number("a").zip(number("b")).map(|(a, b)| text(&(a + b).to_string()))
         }
         "weather" => argument("city").and_then(Value::as_str).map(weather),
+        "header" if let Some(header) = header => {
+            argument("name").and_then(Value::as_str).map(|name| text(&header(name).unwrap_or_default()))
+        }
         _ => return Err(UnknownTool(name.to_owned())),
     };
     Ok(result.unwrap_or_else(|| {
@@ -87,14 +105,20 @@ mod tests {
 
     #[test]
     fn each_tool_of_the_list_can_be_called_and_says_when_arguments_do_not_fit() {
-        for tool in list()["tools"].as_array().unwrap() {
-            let refusal = call(&json!({"name": tool["name"], "arguments": {}})).unwrap();
+        let header = |name: &str| (name == "x").then(|| "1".to_owned());
+        for tool in list(true)["tools"].as_array().unwrap() {
+            let refusal = call(&json!({"name": tool["name"], "arguments": {}}), Some(&header)).unwrap();
             assert_eq!(refusal["isError"], json!(true), "{tool}");
         }
-        let sum = call(&json!({"name": "add", "arguments": {"a": 2, "b": 0.5}})).unwrap();
+        let sum = call(&json!({"name": "add", "arguments": {"a": 2, "b": 0.5}}), None).unwrap();
         assert_eq!(sum["content"][0]["text"], json!("2.5"));
-        let here = call(&json!({"name": "weather", "arguments": {"city": "Kiel"}})).unwrap();
+        let here = call(&json!({"name": "weather", "arguments": {"city": "Kiel"}}), None).unwrap();
         assert_eq!(here["structuredContent"]["city"], json!("Kiel"));
-        assert_eq!(call(&json!({"name": "nothing"})), Err(UnknownTool("nothing".into())));
+        let shown = json!({"name": "header", "arguments": {"name": "x"}});
+        assert_eq!(call(&shown, Some(&header)).unwrap()["content"][0]["text"], json!("1"));
+        for (name, params) in [("nothing", json!({"name": "nothing"})), ("header", shown)] {
+            assert_eq!(call(&params, None), Err(UnknownTool(name.into())));
+        }
+        assert_eq!(list(false)["tools"].as_array().map(Vec::len), Some(3));
     }
 }

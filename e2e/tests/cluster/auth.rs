@@ -5,6 +5,7 @@ use std::time::Duration;
 use e2e::{
     client::{Client, Session},
     cluster::{Namespace, Outcome, in_namespace},
+    manifest,
 };
 use http::StatusCode;
 use serde_json::json;
@@ -74,6 +75,32 @@ async fn a_service_account_owns_its_sessions_and_one_made_anew_is_somebody_else(
         let anew = account(&namespace, &url, "bot").await?;
         assert_eq!(status(&session.through(&anew)).await?, StatusCode::NOT_FOUND, "another uid");
         assert_eq!(status(&anew.initialize().await?).await?, StatusCode::OK);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_session_that_began_before_a_time_that_is_applied_ends_within_seconds() -> Outcome {
+    in_namespace("end_before", async |namespace| {
+        let before = |time: &str| {
+            manifest::gateway("tools")
+                .replace("spec: {", &format!("spec: {{session: {{endBefore: '{time}'}}, "))
+        };
+        namespace.apply(&before("2020-01-01T00:00:00Z")).await?;
+        namespace.until_condition("mcpgateway/tools", "Ready", "True").await?;
+        let forward = namespace.forward("service/tools-mcp", 80).await?;
+        let session = Client::new(&forward.url())?.initialize().await?;
+        let mut stream = session.get().await?;
+        // To the second, as Kubernetes writes times, and yet to come: it ends sessions when it does.
+        let soon =
+            (jiff::Timestamp::now() + Duration::from_secs(2)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        namespace.apply(&before(&soon)).await?;
+        let applied = Instant::now();
+        while stream.next().await?.is_some() {}
+        assert!(applied.elapsed() < SOON + Duration::from_secs(2), "{:?}", applied.elapsed());
+        assert_eq!(status(&session).await?, StatusCode::NOT_FOUND);
+        assert_eq!(status(&Client::new(&forward.url())?.initialize().await?).await?, StatusCode::OK);
         Ok(())
     })
     .await

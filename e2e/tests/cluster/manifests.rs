@@ -24,7 +24,7 @@ spec:
       - name: example
         image: local.test/example-server:dev
         imagePullPolicy: IfNotPresent
-        args: ["--listen", "0.0.0.0:8931"]
+        args: ["--listen", "0.0.0.0:8931", "--show", "x-key", "--show", "authorization"]
         ports: [{name: mcp, containerPort: 8931}]
         readinessProbe: {tcpSocket: {port: mcp}, periodSeconds: 1}
         resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 64Mi}}
