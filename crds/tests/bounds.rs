@@ -178,7 +178,8 @@ fn beyond(given: &Value, schema: &Value, at: &str, check: &mut impl FnMut(&str, 
     }
     values.into_iter().flatten().for_each(|value| check(at, &value));
     for (field, value) in given.as_object().into_iter().flatten() {
-        beyond(value, &schema["properties"][field.as_str()], &format!("{at}/{field}"), check);
+        let property = schema["properties"].get(field).unwrap_or(&Value::Null);
+        beyond(value, property, &format!("{at}/{field}"), check);
     }
 }
 

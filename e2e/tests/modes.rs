@@ -69,6 +69,40 @@ async fn a_stateless_gateway_issues_no_id_and_answers_everything_without_one() -
     Ok(())
 }
 
+/// What a gateway with these fields announces, of a target that announces everything.
+async fn announced(fields: &str) -> Result<Value, Error> {
+    let capabilities = json!({
+        "tools": {"listChanged": true}, "prompts": {"listChanged": true}, "logging": {}, "completions": {},
+        "resources": {"listChanged": true, "subscribe": true}, "tasks": {"list": {}, "cancel": {}},
+    });
+    let target = ScriptedServer::start(Script { capabilities, ..Script::default() }).await;
+    let gateway = manifest::gateway("tools").replace("spec: {", &format!("spec: {{{fields}, "));
+    let moored = Moored::serve(gateway + &manifest::target("a", "tools", &target.url())).await?;
+    let answer = moored.client()?.post_initialize("2025-11-25", json!({})).await?;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    let capabilities = answer.response().pointer("/result/capabilities").cloned();
+    Ok(capabilities.ok_or("nothing is announced")?)
+}
+
+#[tokio::test]
+async fn a_stateless_gateway_announces_nothing_that_the_next_request_would_find_forgotten() -> Outcome {
+    let nothing_kept = json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}});
+    assert_eq!(announced(STATELESS).await?, nothing_kept);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_streaming_nothing_is_announced_that_a_get_stream_would_tell() -> Outcome {
+    let untold = json!({
+        "tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {},
+        "tasks": {"list": {}, "cancel": {}},
+    });
+    assert_eq!(announced(UNSTREAMED).await?, untold);
+    let told = announced("streaming: Enabled").await?;
+    assert_eq!(told["resources"], json!({"listChanged": true, "subscribe": true}));
+    Ok(())
+}
+
 #[tokio::test]
 async fn get_and_delete_of_a_stateless_gateway_are_not_allowed() -> Outcome {
     let (_target, moored) = start(STATELESS).await?;

@@ -1,5 +1,6 @@
 //! Pure: what the gateway announces of itself in `initialize`, out of what its targets announce (DESIGN §3.4).
 
+use mooring_crds::config::{SessionMode, Streaming};
 use serde_json::{Map, Value, json};
 
 use super::{kind, listing::Listing, merge::Merged};
@@ -18,12 +19,31 @@ pub struct Announced {
     pub instructions: Option<String>,
 }
 
+/// What a gateway can do for its clients between one request and the next. What it cannot is not announced, whatever
+/// its targets do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeps {
+    /// A stream of the client's to tell it something on, that it did not ask for just then.
+    pub streams: bool,
+    /// A session, so that what a request leaves behind at a target is there for the next.
+    pub sessions: bool,
+}
+
+impl Keeps {
+    /// What a gateway of this configuration can do.
+    pub const fn of(mode: SessionMode, streaming: Streaming) -> Self {
+        let sessions = matches!(mode, SessionMode::Stateful);
+        Self { streams: sessions && matches!(streaming, Streaming::Enabled), sessions }
+    }
+}
+
 /// What is announced to a caller who may see the targets for which `visible` says so.
 ///
 /// Tools, prompts and resources: what any target announces, and all three while there is a target that was not heard
-/// of. Tools always, since targets may come later. Changes of lists are always announced, since the gateway tells of
-/// them itself. Everything else only as seen.
-pub fn announce(merged: &Merged, visible: impl Fn(&Listing) -> bool) -> Announced {
+/// of. Tools always, since targets may come later. Changes of lists are announced wherever they can be told, since the
+/// gateway tells of them itself. Everything else only as seen, and only what can be kept: where there is no stream nobody
+/// hears of a resource, and where there is no session a level and a task are forgotten with the request.
+pub fn announce(merged: &Merged, keeps: Keeps, visible: impl Fn(&Listing) -> bool) -> Announced {
     let listings: Vec<&Listing> =
         merged.listings.iter().map(|listing| &**listing).filter(|l| visible(l)).collect();
     let unheard = listings.iter().any(|listing| listing.capabilities().is_none());
@@ -32,27 +52,29 @@ pub fn announce(merged: &Merged, visible: impl Fn(&Listing) -> bool) -> Announce
     for kind in kind::ALL {
         let name = kind.capability();
         if unheard || name == "tools" || heard().any(|of_one| of_one.has(name)) {
-            announced.insert(name.to_owned(), json!({"listChanged": true}));
+            let of_lists = if keeps.streams { json!({"listChanged": true}) } else { json!({}) };
+            announced.insert(name.to_owned(), of_lists);
         }
     }
-    if heard().any(|of_one| of_one.flag("resources", "subscribe"))
+    if keeps.streams
+        && heard().any(|of_one| of_one.flag("resources", "subscribe"))
         && let Some(Value::Object(resources)) = announced.get_mut("resources")
     {
         resources.insert("subscribe".to_owned(), Value::Bool(true));
     }
-    for name in ["completions", "logging"] {
-        if heard().any(|of_one| of_one.has(name)) {
+    for (name, kept) in [("completions", true), ("logging", keeps.sessions)] {
+        if kept && heard().any(|of_one| of_one.has(name)) {
             announced.insert(name.to_owned(), json!({}));
         }
     }
-    for name in ["tasks", "experimental"] {
+    for (name, kept) in [("tasks", keeps.sessions), ("experimental", true)] {
         let mut merged = Map::new();
         for of_one in heard().filter_map(|of_one| of_one.get(name)) {
             if let Value::Object(of_one) = of_one {
                 add(&mut merged, of_one);
             }
         }
-        if heard().any(|of_one| of_one.has(name)) {
+        if kept && heard().any(|of_one| of_one.has(name)) {
             announced.insert(name.to_owned(), Value::Object(merged));
         }
     }
@@ -121,8 +143,14 @@ mod tests {
         Arc::new(Listing::ready(&target(alias), LATEST, known))
     }
 
+    const ALL: Keeps = Keeps { streams: true, sessions: true };
+
     fn announced(listings: Vec<Arc<Listing>>) -> Announced {
-        announce(&merge(&router(&["a", "b"]), listings, &Merged::default(), || 1), |_| true)
+        announced_by(ALL, listings)
+    }
+
+    fn announced_by(keeps: Keeps, listings: Vec<Arc<Listing>>) -> Announced {
+        announce(&merge(&router(&["a", "b"]), listings, &Merged::default(), || 1), keeps, |_| true)
     }
 
     #[test]
@@ -146,6 +174,33 @@ mod tests {
             })
         );
         assert_eq!(both.instructions, None);
+    }
+
+    #[test]
+    fn what_needs_a_stream_or_a_session_is_not_announced_where_there_is_none() {
+        let all = json!({
+            "tools": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {}, "logging": {},
+            "resources": {"subscribe": true, "listChanged": true}, "tasks": {"list": {}}, "experimental": {"x": {}},
+        });
+        let said = |mode, streaming| {
+            let keeps = Keeps::of(mode, streaming);
+            announced_by(keeps, vec![heard("a", all.clone(), None)]).capabilities
+        };
+        assert_eq!(said(SessionMode::Stateful, Streaming::Enabled), all);
+        let unstreamed = said(SessionMode::Stateful, Streaming::Disabled);
+        assert_eq!(
+            unstreamed,
+            json!({
+                "tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {},
+                "tasks": {"list": {}}, "experimental": {"x": {}},
+            })
+        );
+        for streaming in [Streaming::Enabled, Streaming::Disabled] {
+            assert_eq!(
+                said(SessionMode::Stateless, streaming),
+                json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "experimental": {"x": {}}})
+            );
+        }
     }
 
     #[test]
@@ -178,7 +233,7 @@ mod tests {
         let hidden = heard("b", json!({"prompts": {}, "logging": {}}), Some("secret"));
         let merged =
             merge(&router(&["a", "b"]), vec![heard("a", json!({}), None), hidden], &Merged::default(), || 1);
-        let seen = announce(&merged, |listing| listing.alias() == "a");
+        let seen = announce(&merged, ALL, |listing| listing.alias() == "a");
         assert_eq!(seen.capabilities, json!({"tools": {"listChanged": true}}));
         assert_eq!(seen.instructions, None);
     }

@@ -12,7 +12,7 @@ use crate::{
     body::Answer,
     capabilities::ClientCapabilities,
     catalog::{
-        capabilities::{Announced, announce},
+        capabilities::{Announced, Keeps, announce},
         pages::Filter,
     },
     fault::Fault,
@@ -49,8 +49,9 @@ pub(super) async fn initialize(
     // Before the session begins: a client that leaves meanwhile leaves nothing behind.
     let lists = view.introduced().await;
     let access = context.access()?;
+    let keeps = Keeps::of(config.session.mode, config.streaming);
     let Announced { capabilities: announced, instructions } =
-        announce(&lists, |listing| access.sees_target(listing.alias()));
+        announce(&lists, keeps, |listing| access.sees_target(listing.alias()));
     let visible = (!access.is_unlimited()).then(|| sees(access));
     let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
     let opening = Opening {
