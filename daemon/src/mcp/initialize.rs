@@ -1,10 +1,10 @@
 //! `initialize`: begins a session. The record is stored first, and only then is the id told.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use http::{HeaderValue, Response};
 use mooring_crds::config::{SessionMode, Streaming};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 
 use super::Context;
 use crate::{
@@ -100,12 +100,25 @@ fn read(params: &Params) -> Result<(Version, Box<str>, ClientCapabilities), Faul
     }
     let client_info = params.client_info.as_deref().filter(|raw| object(raw));
     let client_info = client_info.ok_or(Fault::BadInitialize("clientInfo must be an object"))?;
-    if client_info.len() > CLIENT_INFO_BYTES {
-        return Err(Fault::BadInitialize("clientInfo is larger than 4 KiB"));
-    }
-    let client_info =
+    Ok((version, kept(client_info)?, capabilities))
+}
+
+/// What a record keeps of `clientInfo`, and targets are told. All of it where it is small; of a large one all but its
+/// `icons`, which may be whole pictures (2025-11-25, data URIs) and would fill a store that holds every session.
+fn kept(client_info: &[u8]) -> Result<Box<str>, Fault> {
+    let text =
         std::str::from_utf8(client_info).map_err(|_| Fault::BadInitialize("clientInfo is not UTF-8"))?;
-    Ok((version, client_info.into(), capabilities))
+    if text.len() <= CLIENT_INFO_BYTES {
+        return Ok(text.into());
+    }
+    let object = |_| Fault::BadInitialize("clientInfo must be an object");
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(object)?;
+    fields.remove("icons");
+    let text = serde_json::to_string(&fields).map_err(object)?;
+    if text.len() > CLIENT_INFO_BYTES {
+        return Err(Fault::BadInitialize("clientInfo is larger than 4 KiB without its icons"));
+    }
+    Ok(text.into())
 }
 
 #[cfg(test)]
@@ -138,5 +151,17 @@ mod tests {
             };
             assert!(what.contains(names), "{what}");
         }
+    }
+
+    #[test]
+    fn a_client_with_large_icons_is_served_and_only_they_are_not_kept() {
+        let picture = format!(r#"[{{"src":"data:image/png;base64,{}"}}]"#, "A".repeat(100 << 10));
+        let large = format!(r#"{{"version":"1.0","name":"c","icons":{picture},"x":{{"n":1.50}}}}"#);
+        assert_eq!(&*kept(large.as_bytes()).unwrap(), r#"{"name":"c","version":"1.0","x":{"n":1.50}}"#);
+        let small = r#"{"name": "c", "icons": [{"src": "https://c.example/c.png"}]}"#;
+        assert_eq!(&*kept(small.as_bytes()).unwrap(), small, "what is small is kept as it came");
+        let named = format!(r#"{{"name":"{}","icons":[]}}"#, "c".repeat(CLIENT_INFO_BYTES));
+        let Err(Fault::BadInitialize(what)) = kept(named.as_bytes()) else { panic!("it is too large") };
+        assert!(what.contains("without its icons"), "{what}");
     }
 }
