@@ -34,6 +34,32 @@ pub const METHODS: [&str; 11] = [
 ];
 const OTHER: &str = "other";
 
+/// How a handshake came out, as a label.
+const OK: &str = "ok";
+const FAILED: &str = "failed";
+
+/// Whose session at a target it is. The catalogue's are the gateway's own, a few for each target whatever clients do, and
+/// would hide how many clients' there are (DESIGN §3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionKind {
+    /// Of a client's session.
+    Client,
+    /// Of the catalogue.
+    Catalogue,
+}
+
+impl SessionKind {
+    const ALL: [Self; 2] = [Self::Client, Self::Catalogue];
+
+    /// A bounded label for metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Catalogue => "catalogue",
+        }
+    }
+}
+
 /// How a request came out, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -122,8 +148,8 @@ impl Metrics {
             limits: LimitFamilies::new(&registry)?,
             handshakes: counter(
                 "mooring_target_handshakes_total",
-                "Target sessions begun or tried, catalogue sessions among them.",
-                &["gateway", "target", "outcome"],
+                "Target sessions begun or tried, by outcome and by kind: a client's, or the catalogue's own.",
+                &["gateway", "target", "kind", "outcome"],
             )?,
             lost: counter(
                 "mooring_target_sessions_lost_total",
@@ -175,10 +201,13 @@ impl Metrics {
 
     /// The handles of one target.
     pub fn target(&self, gateway: &str, alias: &str) -> TargetMetrics {
-        let handshakes = |outcome| self.handshakes.with_label_values(&[gateway, alias, outcome]);
+        let handshakes = |kind: SessionKind| HandshakeMetrics {
+            ok: self.handshakes.with_label_values(&[gateway, alias, kind.label(), OK]),
+            failed: self.handshakes.with_label_values(&[gateway, alias, kind.label(), FAILED]),
+        };
         TargetMetrics {
-            handshakes_ok: handshakes("ok"),
-            handshakes_failed: handshakes("failed"),
+            of_clients: handshakes(SessionKind::Client),
+            of_the_catalogue: handshakes(SessionKind::Catalogue),
             lost: self.lost.with_label_values(&[gateway, alias]),
             operation: self.target_operation.with_label_values(&[gateway, alias]),
             up: self.target_up.with_label_values(&[gateway, alias]),
@@ -189,15 +218,18 @@ impl Metrics {
     /// Takes a removed target's series away, so that it is not shown as it last was for ever.
     pub fn forget_target(&self, gateway: &str, alias: &str) {
         let labels = [gateway, alias];
-        // A series that never was is as gone as it should be.
-        for removed in [
+        let handshakes = |kind: SessionKind| {
+            [OK, FAILED]
+                .map(|outcome| self.handshakes.remove_label_values(&[gateway, alias, kind.label(), outcome]))
+        };
+        let of_the_target = [
             self.target_up.remove_label_values(&labels),
             self.target_tools.remove_label_values(&labels),
             self.lost.remove_label_values(&labels),
             self.target_operation.remove_label_values(&labels),
-            self.handshakes.remove_label_values(&[gateway, alias, "ok"]),
-            self.handshakes.remove_label_values(&[gateway, alias, "failed"]),
-        ] {
+        ];
+        // A series that never was is as gone as it should be.
+        for removed in of_the_target.into_iter().chain(SessionKind::ALL.into_iter().flat_map(handshakes)) {
             tracing::trace!(gone = removed.is_ok(), "series removed");
         }
     }
@@ -266,11 +298,18 @@ impl GatewayMetrics {
     }
 }
 
+/// The handles of the handshakes of one kind.
+#[derive(Debug)]
+struct HandshakeMetrics {
+    ok: IntCounter,
+    failed: IntCounter,
+}
+
 /// The handles of one target.
 #[derive(Debug)]
 pub struct TargetMetrics {
-    handshakes_ok: IntCounter,
-    handshakes_failed: IntCounter,
+    of_clients: HandshakeMetrics,
+    of_the_catalogue: HandshakeMetrics,
     lost: IntCounter,
     operation: Histogram,
     up: IntGauge,
@@ -279,8 +318,12 @@ pub struct TargetMetrics {
 
 impl TargetMetrics {
     /// Counts a handshake.
-    pub fn handshake(&self, failure: Option<&TargetFailure>) {
-        if failure.is_none() { self.handshakes_ok.inc() } else { self.handshakes_failed.inc() }
+    pub fn handshake(&self, kind: SessionKind, failure: Option<&TargetFailure>) {
+        let HandshakeMetrics { ok, failed } = match kind {
+            SessionKind::Client => &self.of_clients,
+            SessionKind::Catalogue => &self.of_the_catalogue,
+        };
+        if failure.is_none() { ok.inc() } else { failed.inc() }
     }
 
     /// Counts a session that the target forgot.
@@ -309,8 +352,11 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         for alias in ["gone", "stays"] {
             let target = metrics.target("tools", alias);
-            target.handshake(None);
-            target.handshake(Some(&TargetFailure::Redirect));
+            for kind in SessionKind::ALL {
+                target.handshake(kind, None);
+                target.handshake(kind, Some(&TargetFailure::Redirect));
+            }
+            target.handshake(SessionKind::Client, None);
             target.lost();
             target.call(Duration::from_secs(1));
             target.listed(true, 3);
@@ -318,8 +364,12 @@ mod tests {
         metrics.forget_target("tools", "gone");
         let text = prometheus::TextEncoder::new().encode_to_string(&metrics.registry.gather()).unwrap();
         assert!(!text.contains(r#"target="gone""#), "{text}");
-        assert!(text.contains(
-            r#"mooring_target_handshakes_total{gateway="tools",outcome="failed",target="stays"} 1"#
-        ));
+        for (kind, outcome, count) in
+            [("client", "failed", 1), ("client", "ok", 2), ("catalogue", "failed", 1), ("catalogue", "ok", 1)]
+        {
+            let labels = format!(r#"gateway="tools",kind="{kind}",outcome="{outcome}",target="stays""#);
+            let series = format!("mooring_target_handshakes_total{{{labels}}} {count}");
+            assert!(text.contains(&series), "{series} in {text}");
+        }
     }
 }

@@ -39,8 +39,10 @@ type Sample = ((&'static str, Vec<(&'static str, &'static str)>), f64);
 fn counted() -> Vec<Sample> {
     let requests =
         |method, outcome| ("mooring_requests_total", vec![("method", method), ("outcome", outcome)]);
-    let handshakes =
-        |target, outcome| ("mooring_target_handshakes_total", vec![("target", target), ("outcome", outcome)]);
+    let handshakes = |kind, target, outcome| {
+        let labels = vec![("target", target), ("kind", kind), ("outcome", outcome)];
+        ("mooring_target_handshakes_total", labels)
+    };
     let durations =
         |method| ("mcp_server_operation_duration_seconds_count", vec![("mcp_method_name", method)]);
     vec![
@@ -59,10 +61,13 @@ fn counted() -> Vec<Sample> {
         (("mooring_sessions_ended_total", vec![("reason", "deleted")]), 1.0),
         (("mooring_sessions_ended_total", vec![]), 1.0),
         (("mooring_sessions", vec![]), 1.0),
-        // One of the catalogue, and one of the session.
-        (handshakes("good", "ok"), 2.0),
-        (handshakes("good", "failed"), 0.0),
-        (handshakes("bad", "ok"), 0.0),
+        (handshakes("catalogue", "good", "ok"), 1.0),
+        (handshakes("client", "good", "ok"), 1.0),
+        (handshakes("catalogue", "good", "failed"), 0.0),
+        (handshakes("client", "good", "failed"), 0.0),
+        (handshakes("client", "bad", "ok"), 0.0),
+        (handshakes("client", "bad", "failed"), 1.0),
+        (handshakes("catalogue", "bad", "ok"), 0.0),
         (("mooring_target_up", vec![("target", "good")]), 1.0),
         (("mooring_target_up", vec![("target", "bad")]), 0.0),
         (("mooring_target_tools", vec![("target", "good")]), 1.0),
@@ -103,9 +108,9 @@ async fn metrics_count_requests_sessions_and_handshakes_as_they_were() -> Outcom
     assert!(settled.is_ok(), "{:#?}", differs(&moored.metrics().await?));
     let failed = moored.metrics().await?.sum(
         "mooring_target_handshakes_total",
-        &[("gateway", "tools"), ("target", "bad"), ("outcome", "failed")],
+        &[("gateway", "tools"), ("target", "bad"), ("kind", "catalogue"), ("outcome", "failed")],
     );
-    assert!(failed >= 2.0, "the catalogue's and the session's");
+    assert!(failed >= 1.0, "the catalogue tried too");
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use crate::{
     fault::TargetFailure,
     target::{
         OnBehalf, Target,
-        handshake::{Established, Introduction, handshake},
+        handshake::{self, Established, Introduction},
         stream::Stream,
     },
     version::Version,
@@ -90,7 +90,7 @@ pub(super) async fn run(begin: Begin, known: Known) {
             client_info: CLIENT_INFO,
             capabilities: capabilities.as_str(),
         };
-        let over = match handshake(tasks, target, introduction).await {
+        let over = match handshake::of_the_catalogue(tasks, target, introduction).await {
             Ok(established) => {
                 let over = live(&begin, &established, &mut kept).await;
                 target.delete(&established.wire).await;

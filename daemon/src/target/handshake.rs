@@ -8,8 +8,8 @@ use tokio::time::timeout;
 
 use super::{OnBehalf, Target, Wire, body::Outgoing, drain, own_header, unary};
 use crate::{
-    capabilities::ServerCapabilities, fault::TargetFailure, jsonrpc::reply, target::SESSION_ID,
-    version::Version,
+    capabilities::ServerCapabilities, fault::TargetFailure, jsonrpc::reply, metrics::SessionKind,
+    target::SESSION_ID, version::Version,
 };
 
 /// How we introduce ourselves to a target.
@@ -48,7 +48,7 @@ struct InitializeResult {
     instructions: Option<Box<str>>,
 }
 
-/// Begins a session at `target`.
+/// Begins a client's session at `target`.
 ///
 /// Bounded by the target's `connectSeconds`. Whatever fails, and be it the time, leaves no session at the target that
 /// we know of: one that was issued is deleted by one of `tasks`.
@@ -60,11 +60,32 @@ pub async fn handshake(
     target: &Arc<Target>,
     introduction: Introduction<'_>,
 ) -> Result<Established, TargetFailure> {
+    begin(SessionKind::Client, tasks, target, introduction).await
+}
+
+/// Begins a session of the gateway's own at `target`, as [`handshake`] does, and counts it apart (DESIGN §3.4).
+///
+/// # Errors
+/// [`TargetFailure`].
+pub async fn of_the_catalogue(
+    tasks: &Tasks,
+    target: &Arc<Target>,
+    introduction: Introduction<'_>,
+) -> Result<Established, TargetFailure> {
+    begin(SessionKind::Catalogue, tasks, target, introduction).await
+}
+
+async fn begin(
+    kind: SessionKind,
+    tasks: &Tasks,
+    target: &Arc<Target>,
+    introduction: Introduction<'_>,
+) -> Result<Established, TargetFailure> {
     let bound = target.connect_bound();
     let mut issued = None;
     let result = timeout(bound, initialize(target, introduction, &mut issued)).await;
     let outcome = result.unwrap_or(Err(TargetFailure::Timeout(target.config.timeouts.connect_seconds)));
-    target.metrics.handshake(outcome.as_ref().err());
+    target.metrics.handshake(kind, outcome.as_ref().err());
     if let (Err(_), Some(wire)) = (&outcome, issued) {
         target.delete_later(wire, tasks);
     }
