@@ -46,3 +46,15 @@ fn what_is_too_much_for_now_says_when_to_come_back() {
     let whole = Fault::TooManyRequests(1);
     assert_eq!((whole.status().as_u16(), whole.blame(), whole.retry_after()), (503, Blame::Us, Some(1)));
 }
+
+/// The texts and codes that clients of AgentCore's gateway know sessions by, as its developer guide has them.
+#[test]
+fn sessions_are_refused_in_the_words_that_clients_of_aws_know() {
+    let said = |fault: Fault| (fault.status().as_u16(), fault.code(), fault.message());
+    let missing = "Missing required Mcp-Session-Id header".to_owned();
+    assert_eq!(said(Fault::MissingSession), (400, -32600, missing));
+    let unknown = "Session not found or expired".to_owned();
+    assert_eq!(said(Fault::UnknownSession), (404, -32001, unknown));
+    let (status, code, _) = said(Fault::UnknownAnswer);
+    assert_eq!((status, code), (400, -32600), "an answer that nobody waits for");
+}

@@ -164,22 +164,30 @@ fn modern(moored: &Moored) -> Result<Client, Error> {
 // Case 043, as a server of the legacy era.
 #[tokio::test]
 async fn a_modern_probe_is_refused_so_that_clients_fall_back_and_leaves_nothing() -> Outcome {
-    const PROBES: usize = 500;
+    const TIMES: usize = 1000;
+    const WORKERS: usize = 4;
     let target = ScriptedServer::start(Script::default()).await;
     let moored = serve(&target).await?;
     assert_eq!(moored.client()?.initialize().await?.tools().await?.len(), 12);
-    let before = (target.requests().len(), target.counts().connections);
+    let before = (target.requests().len(), target.open_sessions());
+    // Probes alone reach no target.
+    for _ in 0..10 {
+        probe(&modern(&moored)?).await?;
+    }
+    assert_eq!(target.requests().len(), before.0, "a probe reached the target");
+
+    // And each falls back on the same connection, calls and ends.
     let mut probing = JoinSet::new();
-    for _ in 0..4 {
+    for _ in 0..WORKERS {
         let client = modern(&moored)?;
         probing.spawn(async move {
-            for _ in 0..PROBES / 4 {
-                let answer = client.post(PROBE).await?;
-                assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
-                assert_eq!(answer.response()["id"], json!(0));
-                let code = answer.error_code().ok_or("no JSON-RPC error")?;
-                assert!(!(-32099..=-32020).contains(&code), "{code} is of the modern era");
-                assert_eq!(answer.header("mcp-session-id"), None);
+            for _ in 0..TIMES / WORKERS {
+                probe(&client).await?;
+                let legacy = client.clone();
+                let legacy = legacy.without_header("mcp-protocol-version").without_header("mcp-method");
+                let session = legacy.initialize().await?;
+                assert_eq!(session.call("a___echo", json!({})).await?.error_code(), None);
+                assert_eq!(session.delete().await?.status, StatusCode::NO_CONTENT);
             }
             Ok::<_, Error>(())
         });
@@ -187,20 +195,26 @@ async fn a_modern_probe_is_refused_so_that_clients_fall_back_and_leaves_nothing(
     while let Some(probed) = probing.join_next().await {
         probed??;
     }
-    assert_eq!((target.requests().len(), target.counts().connections), before, "a probe reached the target");
+    target.until_seen("DELETE", TIMES).await?;
+    target.until("each session's DELETE", |target| target.open_sessions() == before.1).await?;
     let metrics = moored.metrics().await?;
-    assert_eq!(metrics.sum("mooring_sessions", &[]).to_bits(), 1f64.to_bits());
-    assert_eq!(metrics.sum("mooring_sessions_started_total", &[]).to_bits(), 1f64.to_bits());
+    let one_and_all = [
+        metrics.sum("mooring_sessions", &[]),
+        metrics.sum("mooring_sessions_started_total", &[]),
+        metrics.sum("mooring_target_handshakes_total", &[("kind", "client"), ("outcome", "ok")]),
+    ];
+    assert_eq!(one_and_all.map(|count| count.to_string()), ["1", "1001", "1000"]);
+    Ok(())
+}
 
-    // The same connection then falls back, calls and ends, and the target is left as it was.
-    let sessions = target.open_sessions();
-    let client = modern(&moored)?;
-    assert_eq!(client.post(PROBE).await?.status, StatusCode::BAD_REQUEST);
-    let client = client.without_header("mcp-protocol-version").without_header("mcp-method");
-    let session = client.initialize().await?;
-    assert_eq!(session.call("a___echo", json!({})).await?.error_code(), None);
-    assert_eq!(session.delete().await?.status, StatusCode::NO_CONTENT);
-    target.until("the session's DELETE", |target| target.open_sessions() == sessions).await?;
+/// A probe is refused so that its client falls back.
+async fn probe(client: &Client) -> Outcome {
+    let answer = client.post(PROBE).await?;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
+    assert_eq!(answer.response().get("id"), Some(&json!(0)));
+    let code = answer.error_code().ok_or("no JSON-RPC error")?;
+    assert!(!(-32099..=-32020).contains(&code), "{code} is of the modern era");
+    assert_eq!(answer.header("mcp-session-id"), None);
     Ok(())
 }
 

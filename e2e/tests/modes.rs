@@ -80,7 +80,8 @@ async fn announced(fields: &str) -> Result<Value, Error> {
     let moored = Moored::serve(gateway + &manifest::target("a", "tools", &target.url())).await?;
     let answer = moored.client()?.post_initialize("2025-11-25", json!({})).await?;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
-    Ok(answer.response()["result"]["capabilities"].clone())
+    let capabilities = answer.response().pointer("/result/capabilities").cloned();
+    Ok(capabilities.ok_or("nothing is announced")?)
 }
 
 #[tokio::test]

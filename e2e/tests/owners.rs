@@ -83,3 +83,33 @@ async fn the_owner_continues_with_a_refreshed_token_and_nobody_else_does() -> Ou
     assert!(!logged, "a token is in the log");
     Ok(())
 }
+
+// Case 004. The target knows nobody: what keeps the two apart is the session that each has there.
+#[tokio::test]
+async fn two_callers_of_one_target_count_and_cancel_each_for_themselves() -> Outcome {
+    let a = ScriptedServer::start(Script::default()).await;
+    let mut provider = IdentityProvider::start().await?;
+    let moored = Moored::serve(gateway(&provider, "", "") + &target("a", "tools", &a.url())).await?;
+    let alice = bearing(&moored, &provider.token(of("alice")).await?)?.initialize().await?;
+    let bob = bearing(&moored, &provider.token(of("bob")).await?)?.initialize().await?;
+    for count in ["1", "2", "3"] {
+        assert_eq!(counts(&alice).await?.as_deref(), Some(count));
+    }
+    assert_eq!(counts(&bob).await?.as_deref(), Some("1"), "nobody had counted in his");
+    assert_eq!(counts(&alice).await?.as_deref(), Some("4"));
+
+    // Both calls have one id, and the target the same for both.
+    let call = r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"a___slow"}}"#;
+    let before = a.count("tools/call");
+    let running = [alice.clone(), bob.clone()].map(|session| {
+        tokio::spawn(async move { session.post(call).await.map_err(|error| error.to_string()) })
+    });
+    a.until_seen("tools/call", before + 2).await?;
+    bob.notify("notifications/cancelled", json!({"requestId": 77})).await?;
+    let [hers, his] = running;
+    assert_eq!(his.await??.error_code(), Some(-32800));
+    a.until_seen("notifications/cancelled", 1).await?;
+    a.release();
+    assert_eq!(hers.await??.tool_text().as_deref(), Some("slow: {}"), "hers ran on");
+    Ok(())
+}

@@ -80,18 +80,36 @@ async fn too_large(client: &Client) -> Result<(), ClientError> {
     }
 }
 
+/// A request without a token, or with one that is none, where one is needed.
+async fn unauthorised(locked: &Client, n: usize) -> Outcome {
+    let mut request = locked.request(Method::POST).body(bytes::Bytes::from_static(INITIALIZE.as_bytes()))?;
+    if n.is_multiple_of(2) {
+        request.headers_mut().insert("authorization", http::HeaderValue::from_static("Bearer nonsense"));
+    }
+    let answer = locked.send(request).await?;
+    assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{}", answer.text());
+    assert_eq!(answer.header("mcp-session-id"), None);
+    Ok(())
+}
+
 /// Sends so many requests, each refused for another reason than the one before, over kept and new connections.
 async fn refused(moored: &Moored, requests: usize) -> Outcome {
     let mut workers = JoinSet::new();
     for worker in 0..WORKERS {
-        let url = moored.url();
+        let (url, locked) = (moored.url_of("tools"), moored.url_of("locked"));
         workers.spawn(async move {
             let (kept, fresh) = (Client::new(&url)?, Client::with_fresh_connections(&url)?);
+            let locked = Client::new(&locked)?;
             let kinds = kinds();
             for n in 0..requests / WORKERS {
                 let client = if n % 8 == worker { &fresh } else { &kept };
-                let Some(kind) = kinds.get(n % (kinds.len() + 1)) else {
-                    too_large(client).await?;
+                let turn = n % (kinds.len() + 2);
+                let Some(kind) = kinds.get(turn) else {
+                    if turn == kinds.len() {
+                        too_large(client).await?;
+                    } else {
+                        unauthorised(&locked, n).await?;
+                    }
                     continue;
                 };
                 let answer = client.send(build(client, kind)?).await?;
@@ -112,7 +130,10 @@ async fn refused(moored: &Moored, requests: usize) -> Outcome {
 async fn five_thousand_refused_requests_leave_nothing_behind() -> Outcome {
     let target = ScriptedServer::start(Script::default()).await;
     let gateway = manifest::gateway("tools").replace("spec: {", "spec: {limits: {requestBytes: 2048}, ");
-    let moored = Moored::serve(gateway + &manifest::target("a", "tools", &target.url())).await?;
+    // Nobody is there: what is no token needs no key to be refused.
+    let auth = "auth: {oidc: {issuer: 'http://127.0.0.1:9', audiences: [a]}}";
+    let locked = manifest::gateway("locked").replace("auth: {anonymous: {}}", auth);
+    let moored = Moored::serve(gateway + &locked + &manifest::target("a", "tools", &target.url())).await?;
     target.until_streams(1).await?;
     target.until_seen("tools/list", 1).await?;
     let idle = moored.open_files().ok_or("this system cannot say")?;
@@ -136,9 +157,10 @@ async fn five_thousand_refused_requests_leave_nothing_behind() -> Outcome {
     assert_eq!(metrics.sum("mooring_sessions_started_total", &[]).to_bits(), 0f64.to_bits());
     let refusals = metrics.sum("mooring_requests_total", &[("outcome", "client")]);
     assert!(refusals > 4000.0, "only {refusals} refusals were counted");
+    let unknown = metrics.sum("mooring_faults_total", &[("gateway", "locked")]);
+    assert!(unknown > 200.0, "only {unknown} strangers were refused");
     assert!(
-        moored
-            .client()?
+        Client::new(&moored.url_of("tools"))?
             .initialize()
             .await?
             .call("a___echo", serde_json::json!({}))

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 
 use super::{keys::Keys, *};
 
+#[path = "issuers_tests.rs"]
+mod issuers;
+
 const ISSUER: &str = "https://id.example";
 
 /// A key of a provider, to sign with and to publish.
