@@ -1,6 +1,7 @@
-"""call URL TOOL ARGUMENTS, or tour URL PREFIXES: a session with the Python SDK 1.x.
+"""call URL TOOL ARGUMENTS, or tour or tasks URL PREFIXES: a session with the Python SDK 1.x.
 
-A tour does with one session all that its servers, named by PREFIXES, are good for, and says what it saw.
+A tour does with one session all that its servers, named by PREFIXES, are good for, and says what it saw; tasks are those
+that a server runs, of which one asks on its way and one is cancelled.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import contextlib
 import json
 import sys
 
-from mcp import ClientSession, types
+from mcp import ClientSession, McpError, types
 from mcp.client.streamable_http import streamablehttp_client
 from pydantic import AnyUrl
 
@@ -38,6 +39,42 @@ async def call(url, tool, arguments):
         tools = [listed.name for listed in await all_of(session.list_tools, "tools")]
         result = await session.call_tool(tool, json.loads(arguments))
         print(json.dumps({"protocol": protocol, "tools": tools, "text": text(result)}))
+
+
+async def tasks(url, prefixes):
+    seen = {"statuses": [], "asked": []}
+
+    async def elicit(context, params):
+        seen["asked"].append(context.meta.model_extra["io.modelcontextprotocol/related-task"]["taskId"])
+        return types.ElicitResult(action="accept", content={"interpretation": "historical"})
+
+    async with session_at(url, elicitation_callback=elicit) as (session, _):
+        verbs, tool = session.experimental, f"{prefixes['everything']}simulate-research-query"
+
+        async def begin():
+            created = await verbs.call_tool_as_task(tool, {"topic": "boats", "ambiguous": True})
+            return created.task.taskId
+
+        async def report(task):
+            return text(await verbs.get_task_result(task, types.CallToolResult)).split("\n")[0]
+
+        seen["created"] = created = await begin()
+        async for task in verbs.poll_task(created):
+            if task.status not in seen["statuses"]:
+                seen["statuses"].append(task.status)
+            if task.status == "input_required":
+                seen["report"] = await report(created)
+                break
+        seen["second"] = second = await begin()
+        seen["cancelled"] = (await verbs.cancel_task(second)).status
+        seen["afterwards"] = (await verbs.get_task(second)).status
+        seen["listed"] = [[task.taskId, task.status] for task in (await verbs.list_tasks()).tasks]
+        try:
+            await verbs.get_task(second + "0")
+        except McpError as error:
+            seen["unknown"] = error.error.code
+        seen["result"] = await report(created)
+    print(json.dumps(seen))
 
 
 class Tour:
@@ -177,4 +214,7 @@ def text(result):
 
 
 verb, url, *rest = sys.argv[1:]
-asyncio.run(call(url, *rest) if verb == "call" else Tour().run(url, json.loads(rest[0])))
+if verb == "call":
+    asyncio.run(call(url, *rest))
+else:
+    asyncio.run((tasks if verb == "tasks" else Tour().run)(url, json.loads(rest[0])))

@@ -76,7 +76,7 @@ impl Peer {
         self.run(&["tour", url, &prefixes.json().to_string()]).await
     }
 
-    /// Does something that its script has a verb of its own for, and returns what it saw. Only the TypeScript SDK 1.x has any.
+    /// Does something that its script has a verb of its own for, and returns what it saw. Only the SDKs 1.x have any.
     pub async fn does<T: DeserializeOwned>(
         self,
         verb: &str,
