@@ -91,14 +91,6 @@ pub(super) enum Delivery {
     Answer(Bytes),
 }
 
-/// Notifications that are everybody's business.
-const FOR_ALL: [&str; 4] = [
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-    "notifications/resources/updated",
-];
-
 impl Board {
     /// With nothing under way.
     pub(super) fn new(shared: bool) -> Self {
@@ -245,10 +237,17 @@ impl Board {
                 Delivery::Answer(reply::result(id, b"{}"))
             }
             Kind::Request { id, method: _, params: _ } => self.ask(message, id, now),
-            Kind::Notification { method, params: _ } if self.shared && FOR_ALL.contains(&method.as_str()) => {
-                self.tell_all(message)
-            }
-            Kind::Notification { method: _, params } => self.tell(message, params),
+            // What is said of no request belongs on the session's own stream (2025-11-25, transports, listening): the
+            // caller of an unrelated one may not look for it there, and cannot where it takes JSON only.
+            Kind::Notification { method, params } => match method.as_str() {
+                "notifications/tasks/status" => {
+                    let only = self.only();
+                    self.tell_sessions(message, |party| Some(party) == only)
+                }
+                "notifications/resources/updated" => self.tell_sessions(message, |_| true),
+                changed if changed.ends_with("/list_changed") => self.tell_sessions(message, |_| true),
+                _ => self.tell(message, params),
+            },
         }
     }
 
@@ -299,8 +298,14 @@ impl Board {
         Delivery::Done
     }
 
-    fn tell_all(&self, message: &Message) -> Delivery {
-        for (_, queue) in &self.parties {
+    /// Tells those sessions on their own streams.
+    fn tell_sessions(&self, message: &Message, told: impl Fn(Party) -> bool) -> Delivery {
+        let mut queues =
+            self.parties.iter().filter(|(party, _)| told(*party)).map(|(_, queue)| queue).peekable();
+        if queues.peek().is_none() {
+            return Delivery::Lost("a notification that is no session's");
+        }
+        for queue in queues {
             // A session that nobody listens for hears of the newest changes only.
             let _: Queued = queue.push(Held { message: message.bytes.clone(), role: Role::Notification });
         }

@@ -25,7 +25,8 @@ fn value(json: &[u8]) -> Value {
 }
 
 async fn next(queue: &Arc<Queue>) -> Value {
-    value(&queue.read().next().await.unwrap().message)
+    let held = tokio::time::timeout(std::time::Duration::from_secs(5), queue.read().next()).await;
+    value(&held.unwrap().unwrap().message)
 }
 
 #[tokio::test]
@@ -125,6 +126,25 @@ async fn changes_of_a_shared_server_are_told_to_all() {
     assert_eq!(deliver(&mut board, text), Delivery::Done);
     for queue in &queues {
         assert_eq!(next(queue).await["method"], "notifications/resources/list_changed");
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_of_no_request_is_on_the_sessions_own_stream_though_a_call_runs() {
+    let methods = ["resources/updated", "tasks/status", "tools/list_changed", "prompts/list_changed"];
+    for shared in [false, true] {
+        let mut board = Board::new(shared);
+        let (party, own) = board.join().unwrap();
+        let begun = begin(&mut board, party, &request("1", None)).unwrap();
+        for method in methods {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"uri":"a"}}}}"#);
+            assert_eq!(deliver(&mut board, &text), Delivery::Done, "{method}");
+            assert_eq!(next(&own).await["method"], format!("notifications/{method}"));
+        }
+        let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+        assert_eq!(deliver(&mut board, log), Delivery::Done);
+        assert_eq!(next(&begun.queue).await["method"], "notifications/message", "and nothing before it");
     }
 }
 
