@@ -120,6 +120,28 @@ async fn sessions_of_a_shared_process_meet_in_it_and_their_equal_ids_do_not() ->
 }
 
 #[tokio::test]
+async fn of_the_sessions_of_a_shared_process_only_those_that_subscribed_hear_of_a_change() -> Outcome {
+    let moored = serve(&[], ", isolation: Shared").await?;
+    let (one, other) = (moored.client()?.initialize().await?, moored.client()?.initialize().await?);
+    let (mut first, mut second) = (one.get().await?, other.get().await?);
+    let board = || json!({"uri": "memo:///board"});
+    one.ask("resources/subscribe", board()).await?;
+    text(&other, "touch").await?;
+    other.ask("resources/subscribe", board()).await?;
+    text(&other, "touch").await?;
+    // What one takes back the other keeps.
+    let answer = one.ask("resources/unsubscribe", board()).await?;
+    assert_eq!(answer.response()["result"], json!({}));
+    text(&other, "touch").await?;
+    for (stream, told) in [(&mut first, ["1", "2"]), (&mut second, ["2", "3"])] {
+        for number in told {
+            assert_eq!(updated(stream).await?, format!("memo:///board/{number}"));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_process_gets_a_home_of_its_own_and_nothing_of_ours_but_what_every_program_needs() -> Outcome {
     let moored =
         serve(&[], ", env: [{name: GREETING, value: hello}, {name: BOTH, value: '$(GREETING) you'}]").await?;
@@ -204,7 +226,7 @@ async fn a_list_of_the_sessions_own_follows_its_process_without_a_stream_of_the_
     let moored = Moored::serve(manifest::gateway("tools") + &target).await?;
     let session = moored.client()?.initialize().await?;
     assert!(!session.tools().await?.contains(&"a___grown0".to_owned()));
-    assert_eq!(text(&session, "grow").await?, "grown");
+    assert_eq!(text(&session, "grow").await?, "changed");
     let listed = async || session.tools().await.ok()?.contains(&"a___grown0".to_owned()).then_some(());
     process::poll(PATIENCE, listed).await.ok_or("the list is as it was")?;
     Ok(())

@@ -159,13 +159,14 @@ impl Server {
                 ("resources/list", _) => {
                     self.answer(id, &json!({"resources": [{"uri": BOARD, "name": "board"}]}))?;
                 }
-                ("resources/subscribe" | "resources/unsubscribe", _) => self.answer(id, &json!({}))?,
                 ("tools/call", _) => {
                     if let Some(code) = self.call(&message)? {
                         return Ok(code);
                     }
                 }
-                ("ping", _) => self.answer(id, &json!({}))?,
+                ("ping" | "resources/subscribe" | "resources/unsubscribe", _) => {
+                    self.answer(id, &json!({}))?;
+                }
                 _ if id.is_null() || method.is_empty() => {}
                 _ => self.refuse(id, -32601, "Method not found")?,
             }
@@ -224,19 +225,7 @@ impl Server {
                 let answer = self.input.next().transpose()?.unwrap_or_default();
                 self.say(&result(id, &answer))?;
             }
-            "grow" => {
-                self.grown += 1;
-                self.say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;
-                self.say(&result(id, "grown"))?;
-            }
-            "touch" => {
-                self.touched += 1;
-                let params = json!({"uri": format!("{BOARD}/{}", self.touched)});
-                self.say(
-                    &json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params}),
-                )?;
-                self.say(&result(id, "touched"))?;
-            }
+            tool @ ("grow" | "touch") => self.change(tool, id)?,
             "hold" => self.held.push(id.clone()),
             "release" => {
                 for held in std::mem::take(&mut self.held).iter().rev() {
@@ -244,10 +233,22 @@ impl Server {
                 }
                 self.say(&result(id, "released"))?;
             }
-            _ => self
-                .say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no tool"}}))?,
+            _ => self.refuse(id, -32602, "no tool")?,
         }
         Ok(None)
+    }
+
+    /// Says that something has changed, of no request, and only then answers.
+    fn change(&mut self, tool: &str, id: &Value) -> io::Result<()> {
+        let (method, params) = if tool == "grow" {
+            self.grown += 1;
+            ("notifications/tools/list_changed", json!({}))
+        } else {
+            self.touched += 1;
+            ("notifications/resources/updated", json!({"uri": format!("{BOARD}/{}", self.touched)}))
+        };
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
+        self.say(&result(id, "changed"))
     }
 
     fn answer(&mut self, id: &Value, result: &Value) -> io::Result<()> {
