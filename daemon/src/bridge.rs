@@ -17,7 +17,9 @@ mod peer;
 mod process;
 mod queue;
 mod refusal;
+mod rewrite;
 mod sse;
+mod subscriptions;
 mod table;
 mod token;
 

@@ -15,7 +15,7 @@ pub mod trust;
 pub mod unary;
 mod wire;
 
-use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::{Either, FutureExt, ready};
@@ -35,7 +35,7 @@ use tokio::{
 pub use self::wire::{OnBehalf, Wire};
 use self::{
     body::Outgoing,
-    connect::{Connector, Forbidden},
+    connect::{Connector, Forbidden, describe},
     credentials::{Credentials, Tokens},
     endpoints::Endpoints,
     exchange::NoAnswer,
@@ -194,6 +194,11 @@ impl Target {
     pub fn is(&self, config: &TargetConfig, secrets: &Secrets) -> bool {
         let lasting = TargetConfig { endpoints: Vec::new(), ..config.clone() };
         self.config == lasting && self.secrets == secrets.only(&config.secret_keys())
+    }
+
+    /// Whether its sessions are a bridge's, as far as is known.
+    pub fn is_bridged(&self) -> bool {
+        self.reach.is_bridged()
     }
 
     /// Whether one of this configuration is the same server, spoken to in the same way and under the same name.
@@ -371,22 +376,6 @@ pub async fn drain(mut body: Incoming) {
         read += frame.data_ref().map_or(0, Bytes::len);
         if read > DRAINED_BYTES {
             return;
-        }
-    }
-}
-
-/// Finds the cause that helps: a refused address, or the innermost error.
-pub(crate) fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
-    let mut cause: &(dyn Error + 'static) = error;
-    loop {
-        if let Some(io) = cause.downcast_ref::<std::io::Error>()
-            && let Some(forbidden) = io.get_ref().and_then(|inner| inner.downcast_ref::<Forbidden>())
-        {
-            return TargetFailure::Forbidden(forbidden.1.to_string());
-        }
-        match cause.source() {
-            Some(inner) => cause = inner,
-            None => return TargetFailure::Unreachable(cause.to_string()),
         }
     }
 }

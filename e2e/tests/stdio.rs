@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use e2e::{
-    client::{Answer, ClientError, Session},
+    client::{Answer, ClientError, Events, Session},
     manifest,
     moored::Moored,
     process,
@@ -27,6 +27,16 @@ async fn serve(arguments: &[&str], more: &str) -> Result<Moored, Box<dyn std::er
 async fn text(session: &Session, tool: &str) -> Result<String, Box<dyn std::error::Error>> {
     let answer = session.call(&format!("a___{tool}"), json!({})).await?;
     Ok(answer.tool_text().ok_or_else(|| answer.unexpected())?)
+}
+
+/// The resource that the stream says next has changed.
+async fn updated(stream: &mut Events) -> Result<Value, Box<dyn std::error::Error>> {
+    loop {
+        let message = stream.next_message().await?.ok_or("the stream has ended")?;
+        if message.get("method").is_some_and(|method| method == "notifications/resources/updated") {
+            return Ok(message.pointer("/params/uri").cloned().unwrap_or_default());
+        }
+    }
 }
 
 /// Whether the daemon's log has such an entry about the target.
@@ -110,6 +120,28 @@ async fn sessions_of_a_shared_process_meet_in_it_and_their_equal_ids_do_not() ->
 }
 
 #[tokio::test]
+async fn of_the_sessions_of_a_shared_process_only_those_that_subscribed_hear_of_a_change() -> Outcome {
+    let moored = serve(&[], ", isolation: Shared").await?;
+    let (one, other) = (moored.client()?.initialize().await?, moored.client()?.initialize().await?);
+    let (mut first, mut second) = (one.get().await?, other.get().await?);
+    let board = || json!({"uri": "memo:///board"});
+    one.ask("resources/subscribe", board()).await?;
+    text(&other, "touch").await?;
+    other.ask("resources/subscribe", board()).await?;
+    text(&other, "touch").await?;
+    // What one takes back the other keeps.
+    let answer = one.ask("resources/unsubscribe", board()).await?;
+    assert_eq!(answer.response()["result"], json!({}));
+    text(&other, "touch").await?;
+    for (stream, told) in [(&mut first, ["1", "2"]), (&mut second, ["2", "3"])] {
+        for number in told {
+            assert_eq!(updated(stream).await?, format!("memo:///board/{number}"));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_process_gets_a_home_of_its_own_and_nothing_of_ours_but_what_every_program_needs() -> Outcome {
     let moored =
         serve(&[], ", env: [{name: GREETING, value: hello}, {name: BOTH, value: '$(GREETING) you'}]").await?;
@@ -143,7 +175,7 @@ async fn a_process_gets_a_home_of_its_own_and_nothing_of_ours_but_what_every_pro
 async fn noise_on_stdout_and_chatter_on_stderr_do_no_harm() -> Outcome {
     let moored = serve(&["--noise"], "").await?;
     let session = moored.client()?.initialize().await?;
-    assert_eq!(session.tools().await?.len(), 12);
+    assert_eq!(session.tools().await?.len(), 14);
     assert_eq!(text(&session, "half").await?, "whole");
     assert_eq!(text(&session, "shout").await?, "hoarse");
     assert_eq!(text(&session, "long").await?.len(), 2 << 20);
@@ -172,6 +204,31 @@ async fn what_comes_alone_is_json_and_progress_comes_before_its_answer_on_the_ca
         message.pointer("/params/progressToken").is_none_or(|token| *token == json!("mine"))
     }));
     assert_eq!(answer.tool_text().as_deref(), Some("done"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_process_says_of_no_request_comes_on_the_sessions_own_stream_and_not_on_a_calls() -> Outcome {
+    let moored = serve(&[], "").await?;
+    let session = moored.client()?.initialize().await?;
+    let mut stream = session.get().await?;
+    let answer = session.call("a___touch", json!({})).await?;
+    assert!(!answer.is_stream(), "{}", answer.text());
+    assert_eq!(updated(&mut stream).await?, "memo:///board/1");
+    Ok(())
+}
+
+/// Nobody reads a stream of the session's, and its own list is not an old one all the same.
+#[tokio::test]
+async fn a_list_of_the_sessions_own_follows_its_process_without_a_stream_of_the_clients() -> Outcome {
+    let target =
+        manifest::command("a", "tools", &[SERVER], "").replace("spec: {", "spec: {listing: PerSession, ");
+    let moored = Moored::serve(manifest::gateway("tools") + &target).await?;
+    let session = moored.client()?.initialize().await?;
+    assert!(!session.tools().await?.contains(&"a___grown0".to_owned()));
+    assert_eq!(text(&session, "grow").await?, "changed");
+    let listed = async || session.tools().await.ok()?.contains(&"a___grown0".to_owned()).then_some(());
+    process::poll(PATIENCE, listed).await.ok_or("the list is as it was")?;
     Ok(())
 }
 

@@ -11,9 +11,11 @@ use tokio::time::Instant;
 
 use super::{
     queue::{Held, Queue, Queued, Role},
+    rewrite::{renumbered, swap},
+    subscriptions::{self, Full, Meant, Subscriptions},
     token::progress_token,
 };
-use crate::jsonrpc::{Kind, Message, Params, envelope::same_id, reply};
+use crate::jsonrpc::{Kind, Message, Params, envelope::same_id, reply, span};
 
 /// Requests in flight at one server.
 const MOST_FLIGHTS: usize = 1024;
@@ -35,6 +37,8 @@ pub(super) struct Board {
     asked: VecDeque<(Bytes, Party)>,
     /// Requests whose caller has left: whose, under which id, and how the server knows it.
     left: VecDeque<(Party, Bytes, Bytes)>,
+    /// Kept where the server is shared: else its one client is the session.
+    subscriptions: Subscriptions,
     next: u64,
     /// Why nothing is under way any more.
     over: Option<String>,
@@ -52,6 +56,8 @@ struct Flight {
     token: Option<(Bytes, Bytes)>,
     /// Whether its stream takes more than its answer.
     aside: bool,
+    /// What it subscribes to, where the session had not done so before.
+    subscribes: Option<Box<str>>,
     queue: Arc<Queue>,
 }
 
@@ -60,8 +66,8 @@ struct Flight {
 pub(super) struct Begun {
     /// Its number, for [`Board::leave`].
     pub(super) number: u64,
-    /// What the server is sent.
-    pub(super) message: Bytes,
+    /// What the server is sent; nothing where the answer is there already.
+    pub(super) message: Option<Bytes>,
     /// Where its answer comes.
     pub(super) queue: Arc<Queue>,
 }
@@ -75,6 +81,9 @@ pub(super) enum NotBegun {
     /// Enough are in flight.
     #[error("{MOST_FLIGHTS} requests are in flight at this server")]
     TooMany,
+    /// Enough is subscribed to.
+    #[error(transparent)]
+    Subscribed(#[from] Full),
     /// The server has ended.
     #[error("{0}")]
     Over(String),
@@ -91,14 +100,6 @@ pub(super) enum Delivery {
     Answer(Bytes),
 }
 
-/// Notifications that are everybody's business.
-const FOR_ALL: [&str; 4] = [
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-    "notifications/resources/updated",
-];
-
 impl Board {
     /// With nothing under way.
     pub(super) fn new(shared: bool) -> Self {
@@ -108,6 +109,7 @@ impl Board {
             parties: Vec::new(),
             asked: VecDeque::new(),
             left: VecDeque::new(),
+            subscriptions: Subscriptions::default(),
             next: 0,
             over: None,
         }
@@ -136,6 +138,7 @@ impl Board {
             std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.party == party);
         self.flights = kept;
         fail(gone, "the session ended while the request ran");
+        self.subscriptions.part(party);
         let asked = self.asked.iter().filter(|(_, whom)| *whom == party);
         let unanswered: Vec<Bytes> = asked.map(|(id, _)| id.clone()).collect();
         unanswered.iter().map(|id| self.unanswered(id)).collect()
@@ -177,6 +180,12 @@ impl Board {
         if self.flights.len() >= MOST_FLIGHTS {
             return Err(NotBegun::TooMany);
         }
+        let meant = if self.shared { self.subscriptions.ask(party, message)? } else { Meant::default() };
+        if meant.is_kept {
+            let (number, queue) = (self.number(), Arc::new(Queue::default()));
+            let _: Queued = queue.push(Held { message: reply::result(id, b"{}"), role: Role::Answer });
+            return Ok(Begun { number, message: None, queue });
+        }
         let number = self.number();
         let token = progress_token(message);
         let ours = Bytes::from(number.to_string());
@@ -191,8 +200,17 @@ impl Board {
         let (id, wire) = (Bytes::copy_from_slice(id), Bytes::copy_from_slice(&wire));
         let token = token.map(|(own, wire)| (Bytes::copy_from_slice(&own), Bytes::copy_from_slice(&wire)));
         let queued = Arc::clone(&queue);
-        self.flights.push(Flight { number, party, id, wire, token, aside, queue: queued });
-        Ok(Begun { number, message: sent, queue })
+        self.flights.push(Flight {
+            number,
+            party,
+            id,
+            wire,
+            token,
+            aside,
+            subscribes: meant.subscribes,
+            queue: queued,
+        });
+        Ok(Begun { number, message: Some(sent), queue })
     }
 
     /// Nobody waits for a request any more, nor reads its queue. What the server asked there gets these answers.
@@ -245,10 +263,21 @@ impl Board {
                 Delivery::Answer(reply::result(id, b"{}"))
             }
             Kind::Request { id, method: _, params: _ } => self.ask(message, id, now),
-            Kind::Notification { method, params: _ } if self.shared && FOR_ALL.contains(&method.as_str()) => {
-                self.tell_all(message)
-            }
-            Kind::Notification { method: _, params } => self.tell(message, params),
+            // What is said of no request belongs on the session's own stream (2025-11-25, transports, listening): the
+            // caller of an unrelated one may not look for it there, and cannot where it takes JSON only.
+            Kind::Notification { method, params } => match method.as_str() {
+                "notifications/tasks/status" => {
+                    let only = self.only();
+                    self.tell_sessions(message, |party| Some(party) == only)
+                }
+                "notifications/resources/updated" if self.shared => {
+                    let uri = subscriptions::uri(message).unwrap_or_default();
+                    self.tell_sessions(message, |party| self.subscriptions.hears(party, &uri))
+                }
+                "notifications/resources/updated" => self.tell_sessions(message, |_| true),
+                changed if changed.ends_with("/list_changed") => self.tell_sessions(message, |_| true),
+                _ => self.tell(message, params),
+            },
         }
     }
 
@@ -282,6 +311,11 @@ impl Board {
             return Delivery::Lost("an answer that nobody waits for");
         };
         let flight = self.flights.remove(at);
+        if let Some(uri) = &flight.subscribes
+            && span::find(&message.bytes, &["error"]).is_some()
+        {
+            self.subscriptions.remove(flight.party, uri);
+        }
         let text = if self.shared { swap(message, id, &flight.id) } else { message.bytes.clone() };
         // An answer finds room always.
         let _: Queued = flight.queue.push(Held { message: text, role: Role::Answer });
@@ -299,8 +333,14 @@ impl Board {
         Delivery::Done
     }
 
-    fn tell_all(&self, message: &Message) -> Delivery {
-        for (_, queue) in &self.parties {
+    /// Tells those sessions on their own streams.
+    fn tell_sessions(&self, message: &Message, told: impl Fn(Party) -> bool) -> Delivery {
+        let mut queues =
+            self.parties.iter().filter(|(party, _)| told(*party)).map(|(_, queue)| queue).peekable();
+        if queues.peek().is_none() {
+            return Delivery::Lost("a notification that is no session's");
+        }
+        for queue in queues {
             // A session that nobody listens for hears of the newest changes only.
             let _: Queued = queue.push(Held { message: message.bytes.clone(), role: Role::Notification });
         }
@@ -351,21 +391,6 @@ fn fail(flights: Vec<Flight>, why: &str) {
         let _: Queued =
             queue.push(Held { message: reply::error(Some(&id), -32603, why, data), role: Role::Answer });
     }
-}
-
-/// The message with a part of it replaced.
-fn swap(message: &Message, part: &Bytes, with: &Bytes) -> Bytes {
-    Bytes::from(message.replace(part, with.clone()).concat())
-}
-
-/// The request with its id, and its progress token where it has one, replaced.
-fn renumbered(message: &Message, id: &Bytes, token: Option<&Bytes>, with: &Bytes) -> Bytes {
-    let Some(token) = token else { return swap(message, id, with) };
-    let (first, second) = if id.as_ptr().addr() < token.as_ptr().addr() { (id, token) } else { (token, id) };
-    let ([before, _, _], [_, _, after]) =
-        (message.replace(first, Bytes::new()), message.replace(second, Bytes::new()));
-    let between = before.len() + first.len()..message.bytes.len() - after.len() - second.len();
-    Bytes::from([before, with.clone(), message.bytes.slice(between), with.clone(), after].concat())
 }
 
 #[cfg(test)]

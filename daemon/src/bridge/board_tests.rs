@@ -11,6 +11,17 @@ fn request(id: &str, token: Option<&str>) -> Message {
     message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"_meta":{meta}}}}}"#))
 }
 
+fn about(id: &str, verb: &str, uri: &str) -> Message {
+    message(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/{verb}","params":{{"uri":"{uri}"}}}}"#
+    ))
+}
+
+fn updated(board: &mut Board, uri: &str) -> Delivery {
+    let method = "notifications/resources/updated";
+    deliver(board, &format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"uri":"{uri}"}}}}"#))
+}
+
 fn begin(board: &mut Board, party: Party, message: &Message) -> Result<Begun, NotBegun> {
     let Kind::Request { id, .. } = &message.kind else { panic!("a request") };
     board.begin(party, message, &id.clone(), true)
@@ -25,7 +36,8 @@ fn value(json: &[u8]) -> Value {
 }
 
 async fn next(queue: &Arc<Queue>) -> Value {
-    value(&queue.read().next().await.unwrap().message)
+    let held = tokio::time::timeout(std::time::Duration::from_secs(5), queue.read().next()).await;
+    value(&held.unwrap().unwrap().message)
 }
 
 #[tokio::test]
@@ -33,7 +45,7 @@ async fn a_session_of_its_own_keeps_its_ids_and_asides_go_to_the_request_that_be
     let mut board = Board::new(false);
     let (party, own) = board.join().unwrap();
     let first = begin(&mut board, party, &request("0", Some("\"t\""))).unwrap();
-    assert_eq!(first.message, request("0", Some("\"t\"")).bytes);
+    assert_eq!(first.message, Some(request("0", Some("\"t\"")).bytes));
     assert_eq!(begin(&mut board, party, &request("0.0", None)).unwrap_err(), NotBegun::Duplicate);
     let second = begin(&mut board, party, &request("\"0\"", None)).unwrap();
     for text in [
@@ -62,7 +74,7 @@ async fn sessions_of_one_server_with_equal_ids_and_tokens_get_each_its_own() {
     let mut board = Board::new(true);
     let ((one, _), (other, _)) = (board.join().unwrap(), board.join().unwrap());
     let begun = [one, other].map(|party| begin(&mut board, party, &request("1", Some("1"))).unwrap());
-    let ids = begun.each_ref().map(|begun| value(&begun.message));
+    let ids = begun.each_ref().map(|begun| value(begun.message.as_ref().unwrap()));
     assert_ne!(ids[0]["id"], ids[1]["id"]);
     // The second is answered first.
     for at in [1, 0] {
@@ -91,7 +103,7 @@ fn an_id_behind_its_parameters_is_rewritten_as_well() {
     let (party, _) = board.join().unwrap();
     let text =
         r#"{"jsonrpc":"2.0","method":"m","params":{"_meta":{"progressToken":"a"},"id":"kept"},"id":"a"}"#;
-    let sent = value(&begin(&mut board, party, &message(text)).unwrap().message);
+    let sent = value(&begin(&mut board, party, &message(text)).unwrap().message.unwrap());
     assert_eq!(sent["id"], sent["params"]["_meta"]["progressToken"]);
     assert!(sent["id"].is_number());
     assert_eq!(sent["params"]["id"], "kept");
@@ -104,7 +116,7 @@ fn a_session_of_a_shared_server_cancels_and_answers_only_what_is_its_own() {
     let begun = begin(&mut board, one, &request("1", None)).unwrap();
     let cancel = message(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     assert_eq!(board.notified(other, &cancel), None);
-    let id = value(&begun.message)["id"].clone();
+    let id = value(begun.message.as_ref().unwrap())["id"].clone();
     assert_eq!(value(&board.notified(one, &cancel).unwrap())["params"]["requestId"], id);
     let asked = r#"{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{}}"#;
     assert_eq!(deliver(&mut board, asked), Delivery::Done);
@@ -126,6 +138,83 @@ async fn changes_of_a_shared_server_are_told_to_all() {
     for queue in &queues {
         assert_eq!(next(queue).await["method"], "notifications/resources/list_changed");
     }
+}
+
+#[tokio::test]
+async fn what_is_said_of_no_request_is_on_the_sessions_own_stream_though_a_call_runs() {
+    let methods = ["resources/updated", "tasks/status", "tools/list_changed", "prompts/list_changed"];
+    for shared in [false, true] {
+        let mut board = Board::new(shared);
+        let (party, own) = board.join().unwrap();
+        begin(&mut board, party, &about("\"s\"", "subscribe", "a")).unwrap();
+        let begun = begin(&mut board, party, &request("1", None)).unwrap();
+        for method in methods {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"uri":"a"}}}}"#);
+            assert_eq!(deliver(&mut board, &text), Delivery::Done, "{method}");
+            assert_eq!(next(&own).await["method"], format!("notifications/{method}"));
+        }
+        let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+        assert_eq!(deliver(&mut board, log), Delivery::Done);
+        assert_eq!(next(&begun.queue).await["method"], "notifications/message", "and nothing before it");
+    }
+}
+
+#[tokio::test]
+async fn a_change_at_a_shared_server_is_told_to_those_who_subscribed_and_a_subscription_ends_for_one_alone() {
+    let mut board = Board::new(true);
+    let ((one, first), (other, second)) = (board.join().unwrap(), board.join().unwrap());
+    begin(&mut board, one, &about("1", "subscribe", "x://a")).unwrap();
+    assert_eq!(updated(&mut board, "x://a/1"), Delivery::Done);
+    begin(&mut board, other, &about("1", "subscribe", "x://a")).unwrap();
+    assert_eq!(updated(&mut board, "x://a/2"), Delivery::Done);
+    // The other still wants it, so that the server is not asked, and the caller is answered.
+    let taken_back = begin(&mut board, one, &about("2", "unsubscribe", "x://a")).unwrap();
+    assert_eq!(taken_back.message, None);
+    assert_eq!(next(&taken_back.queue).await, serde_json::json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    assert_eq!(updated(&mut board, "x://a/3"), Delivery::Done);
+    assert!(begin(&mut board, other, &about("2", "unsubscribe", "x://a")).unwrap().message.is_some());
+    assert!(matches!(updated(&mut board, "x://a/4"), Delivery::Lost(_)));
+    begin(&mut board, other, &about("3", "subscribe", "x://a")).unwrap();
+    let of = |said: Value| said["params"]["uri"].clone();
+    assert_eq!([of(next(&first).await), of(next(&first).await)], ["x://a/1", "x://a/2"]);
+    assert_eq!([of(next(&second).await), of(next(&second).await)], ["x://a/2", "x://a/3"]);
+    begin(&mut board, one, &about("3", "subscribe", "x://a")).unwrap();
+    board.part(other);
+    let last = begin(&mut board, one, &about("4", "unsubscribe", "x://a")).unwrap();
+    assert!(last.message.is_some(), "one that has left wants nothing");
+    first.close();
+    assert_eq!(first.read().next().await, None, "and nothing more");
+}
+
+#[test]
+fn a_subscription_that_a_shared_server_refuses_is_none_and_takes_no_earlier_one_with_it() {
+    let mut board = Board::new(true);
+    let (party, _) = board.join().unwrap();
+    let refused = |board: &mut Board, id: &str| {
+        let begun = begin(board, party, &about(id, "subscribe", "x://a")).unwrap();
+        let id = value(begun.message.as_ref().unwrap())["id"].clone();
+        deliver(board, &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#));
+        updated(board, "x://a")
+    };
+    assert!(matches!(refused(&mut board, "1"), Delivery::Lost(_)));
+    begin(&mut board, party, &about("2", "subscribe", "x://a")).unwrap();
+    assert_eq!(refused(&mut board, "3"), Delivery::Done);
+}
+
+#[test]
+fn one_subscription_more_than_a_shared_server_may_have_is_refused() {
+    let mut board = Board::new(true);
+    let (party, _) = board.join().unwrap();
+    for number in 0..subscriptions::MOST {
+        let begun = begin(&mut board, party, &about("1", "subscribe", &number.to_string())).unwrap();
+        board.leave(begun.number, &begun.queue);
+    }
+    let more = begin(&mut board, party, &about("1", "subscribe", "more"));
+    assert_eq!(more.unwrap_err(), NotBegun::Subscribed(Full));
+    let mut own = Board::new(false);
+    let (party, _) = own.join().unwrap();
+    assert!(begin(&mut own, party, &about("1", "subscribe", "more")).is_ok());
 }
 
 #[tokio::test]

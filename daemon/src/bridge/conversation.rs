@@ -118,6 +118,7 @@ impl Conversation {
         let Begun { number, message, queue } = self.change(|board| board.begin(party, message, id, aside))?;
         let reader = queue.read();
         let flight = Flight { conversation: Arc::clone(self), number, queue };
+        let Some(message) = message else { return Ok((reader, flight)) };
         match self.outlet.send(headers, message).await {
             Ok(()) => Ok((reader, flight)),
             // It was not executed, and no later one will be: the session is gone.

@@ -76,9 +76,8 @@ impl Refusal {
             Self::Body => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnknownSession => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unreached(Unreached::TooMany(_)) | Self::NotBegun(NotBegun::TooMany) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Unreached(Unreached::TooMany(_))
+            | Self::NotBegun(NotBegun::TooMany | NotBegun::Subscribed(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreached(Unreached::Spawn(_) | Unreached::Stream(_)) | Self::NotSent(_) => {
                 StatusCode::BAD_GATEWAY
             }
@@ -99,7 +98,7 @@ impl Refusal {
             | Self::Method
             | Self::NotBegun(NotBegun::Duplicate) => -32600,
             Self::Unreached(_)
-            | Self::NotBegun(NotBegun::TooMany | NotBegun::Over(_))
+            | Self::NotBegun(NotBegun::TooMany | NotBegun::Subscribed(_) | NotBegun::Over(_))
             | Self::NotSent(_)
             | Self::Silent
             | Self::Server(_)

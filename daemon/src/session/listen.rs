@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{Session, asking::Way, calls::To, table::Sessions, targets::TargetSession, task_ids};
 use crate::{
-    catalog::kind,
+    catalog::{kind, listing::is_per_session},
     jsonrpc::{Kind, Message},
     target::stream,
 };
@@ -38,7 +38,9 @@ enum Heard {
 impl Sessions {
     /// Begins to listen to `open`, unless that is done already or nobody would hear it.
     pub fn listen(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>) {
-        if !session.wants_word() || open.listening.swap(true, Ordering::AcqRel) {
+        // Lists of the session's own are kept until they are said to have changed, and a bridge says so here alone.
+        let own_lists = || open.target.is_bridged() && is_per_session(&open.target);
+        if !(session.wants_word() || own_lists()) || open.listening.swap(true, Ordering::AcqRel) {
             return;
         }
         let (sessions, session, open) = (Arc::clone(self), Arc::clone(session), Arc::clone(open));

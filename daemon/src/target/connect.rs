@@ -1,6 +1,7 @@
 //! How connections to targets are made: resolved, judged by address, TCP_NODELAY, TLS where the URL says so.
 
 use std::{
+    error::Error,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -28,6 +29,7 @@ use super::{
     credentials::Account,
     trust,
 };
+use crate::fault::TargetFailure;
 
 /// A pooled client for one target.
 pub type Pool = Client<HttpsConnector<Dial>, Outgoing>;
@@ -150,6 +152,22 @@ impl Connector {
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_timer(TokioTimer::new())
             .build(https)
+    }
+}
+
+/// Finds the cause that helps: a refused address, or the innermost error.
+pub(crate) fn describe(error: &hyper_util::client::legacy::Error) -> TargetFailure {
+    let mut cause: &(dyn Error + 'static) = error;
+    loop {
+        if let Some(io) = cause.downcast_ref::<io::Error>()
+            && let Some(forbidden) = io.get_ref().and_then(|inner| inner.downcast_ref::<Forbidden>())
+        {
+            return TargetFailure::Forbidden(forbidden.1.to_string());
+        }
+        match cause.source() {
+            Some(inner) => cause = inner,
+            None => return TargetFailure::Unreachable(cause.to_string()),
+        }
     }
 }
 

@@ -34,8 +34,7 @@ use tower_service::Service;
 use super::{
     PROTOCOL_VERSION, Sent,
     body::Outgoing,
-    connect::{IDLE_CONNECTIONS, IDLE_TIMEOUT, Pool},
-    describe,
+    connect::{IDLE_CONNECTIONS, IDLE_TIMEOUT, Pool, describe},
 };
 use crate::bridge::{Bridge, Http, Source};
 
@@ -118,6 +117,15 @@ impl Reach {
     /// Whether nothing goes past a bridge.
     pub(super) fn is_bridge(&self) -> bool {
         matches!(self, Self::Bridge(_))
+    }
+
+    /// Whether new sessions are a bridge's, as far as is known.
+    pub(super) fn is_bridged(&self) -> bool {
+        match self {
+            Self::Network(_) => false,
+            Self::Bridge(_) => true,
+            Self::Either { old, .. } => old.load(Ordering::Relaxed),
+        }
     }
 
     /// Whether the server decides which of the two.

@@ -42,8 +42,25 @@ enum Handshake {
     Ignore,
 }
 
-const TOOLS: [&str; 12] =
-    ["increment", "read", "env", "pid", "die", "shout", "half", "long", "progress", "ask", "hold", "release"];
+const TOOLS: [&str; 14] = [
+    "increment",
+    "read",
+    "env",
+    "pid",
+    "die",
+    "shout",
+    "half",
+    "long",
+    "progress",
+    "ask",
+    "hold",
+    "release",
+    "grow",
+    "touch",
+];
+
+/// The one resource.
+const BOARD: &str = "memo:///board";
 
 /// A line far over what anybody should hold.
 const LONG: usize = 17 << 20;
@@ -55,6 +72,10 @@ struct Server {
     counter: u64,
     /// Ids of calls that are answered on `release`, the last first.
     held: Vec<Value>,
+    /// Tools that came while it ran.
+    grown: u32,
+    /// How often a part of the resource has changed.
+    touched: u32,
 }
 
 fn main() -> ExitCode {
@@ -65,6 +86,8 @@ fn main() -> ExitCode {
         handshake: arguments.handshake,
         counter: 0,
         held: Vec::new(),
+        grown: 0,
+        touched: 0,
     };
     let served = server.serve(arguments.noise);
     if arguments.ignore_end {
@@ -110,7 +133,9 @@ impl Server {
                 ("initialize", Handshake::Answer) => {
                     let result = json!({
                         "protocolVersion": part(&message, "/params/protocolVersion"),
-                        "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+                        "capabilities": {
+                            "tools": {"listChanged": true}, "resources": {"subscribe": true}, "logging": {},
+                        },
                         "serverInfo": {"name": "stdio", "version": "1"},
                     });
                     self.answer(id, &result)?;
@@ -125,16 +150,23 @@ impl Server {
                 }
                 ("initialize", Handshake::Ignore) => {}
                 ("tools/list", _) => {
-                    let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-                    let tools: Vec<Value> = TOOLS.into_iter().map(tool).collect();
+                    let tool = |name: String| json!({"name": name, "inputSchema": {"type": "object"}});
+                    let grown = (0..self.grown).map(|number| format!("grown{number}"));
+                    let tools: Vec<Value> =
+                        TOOLS.into_iter().map(str::to_owned).chain(grown).map(tool).collect();
                     self.answer(id, &json!({"tools": tools}))?;
+                }
+                ("resources/list", _) => {
+                    self.answer(id, &json!({"resources": [{"uri": BOARD, "name": "board"}]}))?;
                 }
                 ("tools/call", _) => {
                     if let Some(code) = self.call(&message)? {
                         return Ok(code);
                     }
                 }
-                ("ping", _) => self.answer(id, &json!({}))?,
+                ("ping" | "resources/subscribe" | "resources/unsubscribe", _) => {
+                    self.answer(id, &json!({}))?;
+                }
                 _ if id.is_null() || method.is_empty() => {}
                 _ => self.refuse(id, -32601, "Method not found")?,
             }
@@ -193,6 +225,7 @@ impl Server {
                 let answer = self.input.next().transpose()?.unwrap_or_default();
                 self.say(&result(id, &answer))?;
             }
+            tool @ ("grow" | "touch") => self.change(tool, id)?,
             "hold" => self.held.push(id.clone()),
             "release" => {
                 for held in std::mem::take(&mut self.held).iter().rev() {
@@ -200,10 +233,22 @@ impl Server {
                 }
                 self.say(&result(id, "released"))?;
             }
-            _ => self
-                .say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no tool"}}))?,
+            _ => self.refuse(id, -32602, "no tool")?,
         }
         Ok(None)
+    }
+
+    /// Says that something has changed, of no request, and only then answers.
+    fn change(&mut self, tool: &str, id: &Value) -> io::Result<()> {
+        let (method, params) = if tool == "grow" {
+            self.grown += 1;
+            ("notifications/tools/list_changed", json!({}))
+        } else {
+            self.touched += 1;
+            ("notifications/resources/updated", json!({"uri": format!("{BOARD}/{}", self.touched)}))
+        };
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
+        self.say(&result(id, "changed"))
     }
 
     fn answer(&mut self, id: &Value, result: &Value) -> io::Result<()> {

@@ -17,8 +17,7 @@ use crate::{
     fault::TargetFailure,
     target::{
         body::Outgoing,
-        connect::{Connector, Pool},
-        describe,
+        connect::{Connector, Pool, describe},
     },
 };
 
