@@ -154,6 +154,22 @@ export async function work(url, { roots, calls }) {
   return done;
 }
 
+// Questions of calls that are not alone: each is asked while another call of the session comes and goes.
+export async function together(url, { everything }) {
+  const { call, end } = await begin(url, { capabilities: { elicitation: {} } }, (client) => {
+    client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { name: "Ann", check: true } }));
+  });
+  await call(everything + "echo", { message: "ahoy" });
+  const said = [];
+  for (let round = 0; round < 16; round += 1) {
+    const asking = call(everything + "trigger-elicitation-request", {});
+    const all = await Promise.all([asking, call(everything + "echo", { message: "ahoy" })]);
+    said.push(all.map(text));
+  }
+  await end();
+  return said;
+}
+
 // Two sessions that meet in one process: the first hears of what the second does, and reads it.
 export async function meet(url, { memory, entities }) {
   const uri = "memory://knowledge-graph";

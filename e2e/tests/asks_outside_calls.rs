@@ -153,3 +153,23 @@ async fn a_target_whose_request_finds_no_stream_is_told_within_the_bound() -> Ou
     assert_eq!(news(&mut get).await?, log);
     Ok(())
 }
+
+#[tokio::test]
+async fn while_a_client_is_asked_outside_of_calls_the_clocks_of_those_to_that_target_stand() -> Outcome {
+    let scene = Scene::start("requestSeconds: 1").await?;
+    let session = scene.session().await?;
+    let mut open = session.get().await?;
+    let (mut asking, at_a) = begin(&session, (&scene.a, "a"), &json!(1), None).await?;
+    let (mut other, _) = begin(&session, (&scene.b, "b"), &json!(2), None).await?;
+    say(&scene.a, &at_a, &request(&json!("q"), "roots/list", &json!({}))).await?;
+    let asked = news(&mut open).await?;
+    // The other's ends it; by then this one's would have, too.
+    let late = other.next_message().await?.unwrap_or_default();
+    assert_eq!(late["error"]["data"], json!({"target": "b", "reason": "target_timeout"}), "{late}");
+    let answer = json!({"jsonrpc": "2.0", "id": id_of(&asked), "result": {"roots": []}});
+    assert_eq!(session.post(answer.to_string()).await?.status, StatusCode::ACCEPTED);
+    scene.a.until("the answer", |server| !server.answers().is_empty()).await?;
+    scene.a.feed(event(&result(&json!(1), "done")));
+    assert_eq!(asking.next_message().await?, Some(result(&json!(1), "done")));
+    Ok(())
+}

@@ -18,6 +18,7 @@ use e2e::{
 };
 use http::StatusCode;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Outcome = Result<(), Error>;
@@ -102,14 +103,18 @@ async fn two_callers_of_one_target_count_and_cancel_each_for_themselves() -> Out
     let call = r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"a___slow"}}"#;
     let before = a.count("tools/call");
     let running = [alice.clone(), bob.clone()].map(|session| {
-        tokio::spawn(async move { session.post(call).await.map_err(|error| error.to_string()) })
+        let mut running = JoinSet::new();
+        running.spawn(async move { session.post(call).await });
+        running
     });
     a.until_seen("tools/call", before + 2).await?;
     bob.notify("notifications/cancelled", json!({"requestId": 77})).await?;
-    let [hers, his] = running;
-    assert_eq!(his.await??.error_code(), Some(-32800));
+    let [mut hers, mut his] = running;
+    let ended = his.join_next().await.ok_or("his call is gone")???;
+    assert_eq!(ended.error_code(), Some(-32800));
     a.until_seen("notifications/cancelled", 1).await?;
     a.release();
-    assert_eq!(hers.await??.tool_text().as_deref(), Some("slow: {}"), "hers ran on");
+    let answered = hers.join_next().await.ok_or("her call is gone")???;
+    assert_eq!(answered.tool_text().as_deref(), Some("slow: {}"), "hers ran on");
     Ok(())
 }

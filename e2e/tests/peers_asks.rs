@@ -158,3 +158,17 @@ async fn tasks_of_both_sides_run_to_their_ends_over_each_transport() -> Outcome 
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_question_outlives_another_call_that_ends_meanwhile_over_each_transport() -> Outcome {
+    let (moored, _servers) = over_each_transport("").await?;
+    for target in ["everything", "old", "local"] {
+        let what = json!({"everything": format!("{target}___")});
+        let said: Vec<(String, String)> = Peer::TypeScript1.does("together", &moored.url(), &what).await?;
+        for (asked, echo) in said {
+            assert_eq!(echo, "Echo: ahoy", "{target}");
+            assert_eq!(asked, "\u{2705} User provided the requested information!", "{target}");
+        }
+    }
+    Ok(())
+}

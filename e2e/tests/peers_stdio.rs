@@ -196,6 +196,19 @@ async fn roots_that_a_client_changes_move_what_a_server_on_stdio_allows() -> Out
 }
 
 #[tokio::test]
+async fn roots_of_the_beginning_are_what_a_server_on_stdio_allows() -> Outcome {
+    let servers = StdioServers::install().await?;
+    let moored = serve(&servers, &["filesystem"]).await?;
+    let harbour = servers.path("harbour").display().to_string();
+    let allowed = json!({"tool": "filesystem___list_allowed_directories", "arguments": {},
+        "until": format!("Allowed directories:\n{harbour}")});
+    let what = json!({"roots": [format!("file://{harbour}")], "calls": [allowed]});
+    let seen: Value = Peer::TypeScript1.does("work", &moored.url(), &what).await?;
+    assert_eq!(seen[0]["isError"], false);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_time_is_converted_and_one_that_is_none_is_an_error_of_the_tool() -> Outcome {
     let servers = StdioServers::install().await?;
     let moored = serve(&servers, &["time"]).await?;

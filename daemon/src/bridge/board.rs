@@ -213,8 +213,8 @@ impl Board {
         Ok(Begun { number, message: Some(sent), queue })
     }
 
-    /// Nobody waits for a request any more, nor reads its queue. What the server asked there gets these answers.
-    pub(super) fn leave(&mut self, number: u64, queue: &Queue) -> Vec<Bytes> {
+    /// Nobody waits for a request any more.
+    pub(super) fn leave(&mut self, number: u64) {
         if let Some(at) = self.flights.iter().position(|flight| flight.number == number) {
             let flight = self.flights.remove(at);
             if self.left.len() >= REMEMBERED {
@@ -222,10 +222,6 @@ impl Board {
             }
             self.left.push_back((flight.party, flight.id, flight.wire));
         }
-        // Also behind its answer: the caller may have left before it read so far.
-        let mut unread = queue.requests();
-        unread.retain(|id| self.asked.iter().any(|(asked, _)| asked == id));
-        unread.iter().map(|id| self.unanswered(id)).collect()
     }
 
     /// A notification of a session, as the server is sent it; none where it speaks of nothing that the server knows.
@@ -294,8 +290,12 @@ impl Board {
             Some((_, Some((queue, _)))) => (queue, message.bytes.clone()),
             Some((_, None)) => return Delivery::Lost("progress of nothing in flight"),
             None => {
-                let of = params.request_id.as_ref().and_then(|id| self.asked_party(id));
-                (self.stream(of).map(|(queue, _)| queue), message.bytes.clone())
+                let queue = match params.request_id.as_ref().and_then(|id| self.asked_party(id)) {
+                    // Behind what it speaks of.
+                    Some(asked) => self.own_stream(asked),
+                    None => self.stream(),
+                };
+                (queue, message.bytes.clone())
             }
         };
         let Some(queue) = queue else { return Delivery::Lost("a notification for nobody in particular") };
@@ -322,8 +322,11 @@ impl Board {
         Delivery::Done
     }
 
+    /// A request goes to the session's own stream: which of its calls has the server ask, the server alone knows, and one
+    /// that is guessed may be over before the answer.
     fn ask(&mut self, message: &Message, id: &Bytes, now: Instant) -> Delivery {
-        let Some((queue, party)) = self.stream(None) else { return Delivery::Answer(self.unanswered(id)) };
+        let only = self.only().and_then(|party| Some((self.own_stream(party)?, party)));
+        let Some((queue, party)) = only else { return Delivery::Answer(self.unanswered(id)) };
         let id = Bytes::copy_from_slice(id);
         let held = Held { message: message.bytes.clone(), role: Role::Request(id.clone(), now) };
         if queue.push(held) == Queued::Refused || self.asked.len() >= REMEMBERED {
@@ -351,15 +354,19 @@ impl Board {
         self.asked.iter().find(|(asked, _)| same_id(asked, id)).map(|(_, party)| *party)
     }
 
-    /// Where something goes that names no request: to the session's request that began last, else to its own stream;
+    /// Where a notification goes that names no request: to the session's request that began last, else to its own stream;
     /// where it could be meant for several sessions, to nobody.
-    fn stream(&self, of: Option<Party>) -> Option<(Arc<Queue>, Party)> {
-        let party = of.or_else(|| self.only())?;
+    fn stream(&self) -> Option<Arc<Queue>> {
+        let party = self.only()?;
         let mut flights = self.flights.iter().rev().filter(|flight| flight.aside);
-        if let Some(last) = flights.find(|flight| flight.party == party) {
-            return Some((Arc::clone(&last.queue), party));
+        match flights.find(|flight| flight.party == party) {
+            Some(last) => Some(Arc::clone(&last.queue)),
+            None => self.own_stream(party),
         }
-        self.parties.iter().find(|(other, _)| *other == party).map(|(_, queue)| (Arc::clone(queue), party))
+    }
+
+    fn own_stream(&self, party: Party) -> Option<Arc<Queue>> {
+        self.parties.iter().find(|(other, _)| *other == party).map(|(_, queue)| Arc::clone(queue))
     }
 
     /// The session that everything in flight belongs to; with nothing in flight, the only one there is. A guess among
@@ -373,10 +380,7 @@ impl Board {
     }
 
     fn stream_of(&self, flight: &Flight) -> Option<Arc<Queue>> {
-        if flight.aside {
-            return Some(Arc::clone(&flight.queue));
-        }
-        self.parties.iter().find(|(party, _)| *party == flight.party).map(|(_, queue)| Arc::clone(queue))
+        if flight.aside { Some(Arc::clone(&flight.queue)) } else { self.own_stream(flight.party) }
     }
 
     fn number(&mut self) -> u64 {

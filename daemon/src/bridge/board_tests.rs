@@ -59,7 +59,7 @@ async fn a_session_of_its_own_keeps_its_ids_and_asides_go_to_the_request_that_be
         assert_eq!(deliver(&mut board, text), Delivery::Done, "{text}");
     }
     assert_eq!(next(&second.queue).await["method"], "notifications/message");
-    assert_eq!(next(&second.queue).await["method"], "roots/list");
+    assert_eq!(next(&own).await["method"], "roots/list");
     assert_eq!(next(&second.queue).await["id"], "0");
     assert_eq!(next(&first.queue).await["method"], "notifications/progress");
     assert_eq!(next(&first.queue).await["id"], 0);
@@ -124,7 +124,7 @@ fn a_session_of_a_shared_server_cancels_and_answers_only_what_is_its_own() {
     assert!(board.answered(one, b"0"));
     assert!(!board.answered(one, b"0"), "an answer counts once");
     // A caller that left may still cancel: its request runs on.
-    assert!(board.leave(begun.number, &begun.queue).is_empty());
+    board.leave(begun.number);
     assert_eq!(value(&board.notified(one, &cancel).unwrap())["params"]["requestId"], id);
     assert_eq!(deliver(&mut board, asked), Delivery::Answer(board.unanswered(&Bytes::from_static(b"0"))));
 }
@@ -208,7 +208,7 @@ fn one_subscription_more_than_a_shared_server_may_have_is_refused() {
     let (party, _) = board.join().unwrap();
     for number in 0..subscriptions::MOST {
         let begun = begin(&mut board, party, &about("1", "subscribe", &number.to_string())).unwrap();
-        board.leave(begun.number, &begun.queue);
+        board.leave(begun.number);
     }
     let more = begin(&mut board, party, &about("1", "subscribe", "more"));
     assert_eq!(more.unwrap_err(), NotBegun::Subscribed(Full));
@@ -228,30 +228,29 @@ async fn what_a_shared_server_asks_while_it_works_for_two_sessions_reaches_neith
     let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
     assert!(matches!(deliver(&mut board, log), Delivery::Lost(_)));
     assert!(!board.answered(one, b"0") && !board.answered(other, b"0"));
-    // Once it works for one of them alone, that one is asked, and on its own request.
-    board.leave(begun[1].number, &begun[1].queue);
+    // Once it works for one of them alone, that one is asked.
+    board.leave(begun[1].number);
     assert_eq!(deliver(&mut board, asked), Delivery::Done);
-    assert_eq!(next(&begun[0].queue).await["method"], "elicitation/create");
+    assert_eq!(next(&own).await["method"], "elicitation/create");
     board.part(one);
     board.part(other);
-    for nothing in [&own, &others, &begun[1].queue] {
-        assert_eq!(nothing.requests(), Vec::<Bytes>::new());
+    for nothing in [&own, &others] {
+        assert_eq!(nothing.read().next().await, None);
     }
 }
 
 #[test]
 fn a_server_is_answered_what_it_asked_a_session_that_has_parted() {
     let mut board = Board::new(true);
-    let ((one, _), (other, _)) = (board.join().unwrap(), board.join().unwrap());
+    let (one, _) = board.join().unwrap();
     for round in 0..=REMEMBERED {
+        let (other, _) = board.join().unwrap();
         let begun = begin(&mut board, other, &request(&round.to_string(), None)).unwrap();
         let asked = format!(r#"{{"jsonrpc":"2.0","id":{round},"method":"roots/list"}}"#);
         assert_eq!(deliver(&mut board, &asked), Delivery::Done, "{round}");
         assert_eq!(board.part(one), Vec::<Bytes>::new(), "it was not asked");
-        // Nobody has read it: neither the caller that leaves, nor the session that ends.
-        let answers =
-            if round % 2 == 0 { board.leave(begun.number, &begun.queue) } else { board.part(other) };
-        let answers: Vec<Value> = answers.iter().map(|answer| value(answer)).collect();
+        board.leave(begun.number);
+        let answers: Vec<Value> = board.part(other).iter().map(|answer| value(answer)).collect();
         let [answer] = answers.as_slice() else { panic!("{answers:?}") };
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&round.into(), &(-32603).into()));
         assert!(board.part(other).is_empty(), "it is answered once");
@@ -260,15 +259,22 @@ fn a_server_is_answered_what_it_asked_a_session_that_has_parted() {
 }
 
 #[tokio::test]
-async fn a_server_is_answered_what_a_caller_did_not_read_before_the_answer() {
+async fn what_a_server_asks_is_asked_of_the_session_and_outlives_the_call_that_ran() {
     let mut board = Board::new(false);
-    let (party, _) = board.join().unwrap();
+    let (party, own) = board.join().unwrap();
     let begun = begin(&mut board, party, &request("1", None)).unwrap();
-    assert_eq!(deliver(&mut board, r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#), Delivery::Done);
-    assert_eq!(deliver(&mut board, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Delivery::Done);
-    let answers = board.leave(begun.number, &begun.queue);
-    assert_eq!(answers, [reply::error(Some(b"\"q\""), -32603, "no client took the request", None)]);
-    assert!(!board.answered(party, b"\"q\""));
+    for text in [
+        r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+    ] {
+        assert_eq!(deliver(&mut board, text), Delivery::Done, "{text}");
+    }
+    board.leave(begun.number);
+    assert_eq!(next(&begun.queue).await["id"], 1, "and nothing before it");
+    assert_eq!(next(&own).await["method"], "roots/list");
+    assert_eq!(next(&own).await["method"], "notifications/cancelled", "behind what it takes back");
+    assert!(board.answered(party, b"\"q\""));
 }
 
 #[tokio::test]

@@ -63,7 +63,6 @@ pub(super) struct Caller<'a> {
 pub(super) struct Flight {
     conversation: Arc<Conversation>,
     number: u64,
-    queue: Arc<Queue>,
 }
 
 impl Conversation {
@@ -117,7 +116,7 @@ impl Conversation {
         let Caller { party, headers } = caller;
         let Begun { number, message, queue } = self.change(|board| board.begin(party, message, id, aside))?;
         let reader = queue.read();
-        let flight = Flight { conversation: Arc::clone(self), number, queue };
+        let flight = Flight { conversation: Arc::clone(self), number };
         let Some(message) = message else { return Ok((reader, flight)) };
         match self.outlet.send(headers, message).await {
             Ok(()) => Ok((reader, flight)),
@@ -240,8 +239,6 @@ impl fmt::Debug for Conversation {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let Self { conversation, number, queue } = self;
-        let answers = conversation.change(|board| board.leave(*number, queue));
-        conversation.outlet.answer(&conversation.name, &answers);
+        self.conversation.change(|board| board.leave(self.number));
     }
 }

@@ -121,11 +121,6 @@ impl Queue {
         ids
     }
 
-    /// Takes out all requests, and gives back their ids: nobody will read them.
-    pub(super) fn requests(&self) -> Vec<Bytes> {
-        self.overdue(Instant::now(), Duration::ZERO)
-    }
-
     /// Since when the oldest request waits.
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         self.state.lock().held.iter().find_map(|held| match &held.role {

@@ -82,11 +82,12 @@ async fn attempt(context: &Context<'_>, asked: &Asked<'_>, share: Share) -> Resu
     let Destination { target, edit, tool, tasks } = destination;
     let token = params.meta.as_deref().and_then(progress::given);
     let pause = Arc::new(Pause::default());
-    let stream = match accepts {
-        Accepts::JsonOrStream => Some(Arc::clone(&pause)),
-        Accepts::Json | Accepts::Part => None,
+    let streams = match accepts {
+        Accepts::JsonOrStream => true,
+        Accepts::Json | Accepts::Part => false,
     };
-    let mut call = Call::begin(session, Beginning { id, target, stream, token: token.clone() })?;
+    let beginning = Beginning { id, target, clock: &pause, streams, token: token.clone() };
+    let mut call = Call::begin(session, beginning)?;
     let sessions = Arc::clone(&context.gateway.sessions);
     let opened = tokio::select! {
         biased;

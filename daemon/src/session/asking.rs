@@ -74,6 +74,10 @@ impl Sessions {
             self.attend(of, id, method).await;
             return None;
         }
+        if matches!(way, Way::Any) && !session.listens() && session.calls.take_json_only(&of.target) {
+            self.attend(of, id, method).await;
+            return None;
+        }
         if matches!(way, Way::Beside { .. }) && !session.listens() {
             self.answer(of, reply::error(Some(id), INTERNAL, NO_STREAM, None));
             return None;
@@ -98,16 +102,15 @@ impl Sessions {
             (Way::Call { .. }, true) => (Some(json), None),
             (Way::Call { .. } | Way::Beside { .. } | Way::Any | Way::None, _) => (None, Some(json)),
         };
-        let (call, pause, over) = match way {
-            Way::Call { id, pause, over } => (Some(id), Some(pause), over),
-            Way::Beside { pause, over } => (None, Some(pause), over),
-            Way::Any | Way::None => (None, None, CancellationToken::new()),
+        let (call, clocks, over) = match way {
+            Way::Call { id, pause, over } => (Some(id), vec![pause], over),
+            Way::Beside { pause, over } => (None, vec![pause], over),
+            // Which call has it ask, only the target knows.
+            Way::Any | Way::None => (None, session.calls.clocks(&of.target), CancellationToken::new()),
         };
-        if let Some(pause) = &pause {
-            pause.opened();
-        }
+        clocks.iter().for_each(|clock| clock.opened());
         let (sessions, session) = (Arc::clone(self), Arc::clone(session));
-        self.tasks.spawn(Watched { sessions, session, ask, ours, call, pause, over }.run(later));
+        self.tasks.spawn(Watched { sessions, session, ask, ours, call, clocks, over }.run(later));
         now
     }
 
@@ -201,8 +204,8 @@ struct Watched {
     ours: AskId,
     /// The call that it belongs to, by the client's id.
     call: Option<Box<[u8]>>,
-    /// The clock of the call that caused it, where one did.
-    pause: Option<Arc<Pause>>,
+    /// The clocks that stand for it: of the call that caused it, or of all that may have.
+    clocks: Vec<Arc<Pause>>,
     /// Fires when that call is over.
     over: CancellationToken,
 }
@@ -219,13 +222,11 @@ enum End {
 impl Watched {
     /// Brings `later` to the client once that is possible, and waits for the end of the request.
     async fn run(self, later: Option<Bytes>) {
-        // The clock of another call, on whose stream the client was asked.
-        let mut lent = None;
         let seconds = self.ask.of.target.config.timeouts.client_answer_seconds;
         let until = Instant::now() + Duration::from_secs(seconds.into());
         let waited = async {
             if let Some(json) = later {
-                match timeout(STREAM_WAIT, self.deliver(&json, &mut lent)).await {
+                match timeout(STREAM_WAIT, self.deliver(&json)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) => return End::NoRoom,
                     Err(_) => return End::NoStream,
@@ -243,13 +244,12 @@ impl Watched {
             end = timeout_at(until, waited) => end.unwrap_or(End::TooLate),
         };
         self.close(&end, seconds).await;
-        for clock in self.pause.iter().chain(&lent) {
-            clock.closed(Instant::now());
-        }
+        let now = Instant::now();
+        self.clocks.iter().for_each(|clock| clock.closed(now));
     }
 
     /// Waits for the client to be initialised, then for a stream that takes the message.
-    async fn deliver(&self, json: &Bytes, lent: &mut Option<Arc<Pause>>) -> Result<(), Fault> {
+    async fn deliver(&self, json: &Bytes) -> Result<(), Fault> {
         let channel = self.session.channel();
         let mut initialized = channel.initialized.subscribe();
         let mut listening = channel.listening.subscribe();
@@ -258,20 +258,13 @@ impl Watched {
         // A call that hands it back can be handed nothing any more, so this ends.
         while self.call.is_some() || !*listening.borrow() {
             let to = self.call.as_deref().map_or(To::Any, To::Call);
-            let Some(Handed { clock, written }) = self.session.calls.deliver(&self.ask.of.target, to, json)
+            let Some(Handed { clock: _, written }) =
+                self.session.calls.deliver(&self.ask.of.target, to, json)
             else {
                 break;
             };
-            // The clock of the call that it belongs to stands already.
-            if self.call.is_none() {
-                clock.opened();
-                *lent = Some(clock);
-            }
             if written.await.is_ok() {
                 return Ok(());
-            }
-            if let Some(clock) = lent.take() {
-                clock.closed(Instant::now());
             }
         }
         drop(listening.wait_for(|listening| *listening).await);

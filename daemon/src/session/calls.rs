@@ -42,8 +42,9 @@ struct Table {
 struct Entry {
     target: Arc<Target>,
     end: Option<oneshot::Sender<Fault>>,
-    /// Whether its answer may be a stream; if so, its clock.
-    stream: Option<Arc<Pause>>,
+    clock: Arc<Pause>,
+    /// Whether its answer may be a stream.
+    streams: bool,
     token: Option<Box<str>>,
     waiting: Vec<Waiting>,
 }
@@ -95,8 +96,10 @@ pub struct Beginning<'a> {
     pub id: &'a [u8],
     /// Where it goes.
     pub target: &'a Arc<Target>,
-    /// Whether its answer may be a stream; if so, its clock.
-    pub stream: Option<Arc<Pause>>,
+    /// Its clock.
+    pub clock: &'a Arc<Pause>,
+    /// Whether its answer may be a stream.
+    pub streams: bool,
     /// Its progress token, raw JSON.
     pub token: Option<Box<str>>,
 }
@@ -157,12 +160,27 @@ impl Calls {
         running
     }
 
+    /// The clocks of those that run at `target`: what it asks of the client outside of them may be for any.
+    pub fn clocks(&self, target: &Target) -> Vec<Arc<Pause>> {
+        let calls = self.0.lock();
+        let at_it = calls.running.values().filter(|entry| entry.target.config.uid == target.config.uid);
+        at_it.map(|entry| Arc::clone(&entry.clock)).collect()
+    }
+
+    /// Whether some run at `target`, and none of them whose answer may be a stream.
+    pub fn take_json_only(&self, target: &Target) -> bool {
+        let calls = self.0.lock();
+        let mut at_it =
+            calls.running.values().filter(|entry| entry.target.config.uid == target.config.uid).peekable();
+        at_it.peek().is_some() && at_it.all(|entry| !entry.streams)
+    }
+
     /// Hands a message of `target` to a running call to it whose answer may be a stream; none where there is no such.
     pub fn deliver(&self, target: &Target, to: To<'_>, message: &Bytes) -> Option<Handed> {
         let mut calls = self.0.lock();
         let fits = |id: &[u8], entry: &Entry| {
             entry.target.config.uid == target.config.uid
-                && entry.stream.is_some()
+                && entry.streams
                 && entry.end.is_some()
                 && entry.waiting.len() < MOST_WAITING
                 && match to {
@@ -172,7 +190,7 @@ impl Calls {
                 }
         };
         let (_, entry) = calls.running.iter_mut().find(|(id, entry)| fits(id, entry))?;
-        let clock = entry.stream.clone()?;
+        let clock = Arc::clone(&entry.clock);
         let (sender, written) = oneshot::channel();
         entry.waiting.push(Waiting { json: message.clone(), written: sender });
         if let Some(delivered) = &calls.delivered {
@@ -188,16 +206,16 @@ impl Call {
     /// # Errors
     /// [`Fault::DuplicateId`], where one with this id is in flight (2025-11-25, base protocol, requests).
     pub fn begin(session: &Arc<Session>, beginning: Beginning<'_>) -> Result<Self, Fault> {
-        let Beginning { id, target, stream, token } = beginning;
+        let Beginning { id, target, clock, streams, token } = beginning;
         let (end, ended) = oneshot::channel();
         let (id, key): (Box<[u8]>, Box<[u8]>) = (id.into(), canonical_id(id).into());
-        let streams = stream.is_some();
         let mut calls = session.calls.0.lock();
         let Vacant(place) = calls.running.entry(key) else { return Err(Fault::DuplicateId) };
         place.insert(Entry {
             target: Arc::clone(target),
             end: Some(end),
-            stream,
+            clock: Arc::clone(clock),
+            streams,
             token,
             waiting: Vec::new(),
         });
@@ -260,7 +278,7 @@ impl Call {
         }
         let mut calls = self.session.calls.0.lock();
         let waiting = calls.running.get_mut(&*self.key()).map(|entry| {
-            entry.stream = None;
+            entry.streams = false;
             std::mem::take(&mut entry.waiting)
         });
         drop(calls);
@@ -277,7 +295,8 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         let mut calls = self.session.calls.0.lock();
-        let Some(Entry { target, end, stream: _, token: _, waiting: _ }) = calls.running.remove(&*self.key())
+        let Some(Entry { target, end, clock: _, streams: _, token: _, waiting: _ }) =
+            calls.running.remove(&*self.key())
         else {
             return;
         };

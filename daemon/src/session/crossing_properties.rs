@@ -227,7 +227,8 @@ impl World {
         let beginning = Beginning {
             id: raw(id),
             target: &Self::target(at).target,
-            stream: stream.then(Arc::default),
+            clock: &Arc::default(),
+            streams: stream,
             token: token.map(|token| NAMES[token].into()),
         };
         match Call::begin(&self.sessions[at.0], beginning) {

@@ -112,8 +112,13 @@ mod tests {
         let busy = || session.facts().idle.unwrap().in_flight;
         assert!(!busy());
         let of = crate::testing::target_session("a");
-        let beginning =
-            crate::session::calls::Beginning { id: b"1", target: &of.target, stream: None, token: None };
+        let beginning = crate::session::calls::Beginning {
+            id: b"1",
+            target: &of.target,
+            clock: &Arc::default(),
+            streams: false,
+            token: None,
+        };
         let call = crate::session::calls::Call::begin(&session, beginning).unwrap();
         assert!(busy());
         drop(call);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{Session, asking::Way, calls::To, table::Sessions, targets::TargetSession, task_ids};
 use crate::{
-    catalog::{kind, listing::is_per_session},
+    catalog::kind,
     jsonrpc::{Kind, Message},
     target::stream,
 };
@@ -35,12 +35,18 @@ enum Heard {
     Failed,
 }
 
+impl Session {
+    /// Whether what the target says outside of calls is listened to. A bridge says all of it there that names no call, and
+    /// to listen to it takes no connection.
+    pub(super) fn hears(&self, open: &TargetSession) -> bool {
+        self.wants_word() || open.target.is_bridged()
+    }
+}
+
 impl Sessions {
     /// Begins to listen to `open`, unless that is done already or nobody would hear it.
     pub fn listen(self: &Arc<Self>, session: &Arc<Session>, open: &Arc<TargetSession>) {
-        // Lists of the session's own are kept until they are said to have changed, and a bridge says so here alone.
-        let own_lists = || open.target.is_bridged() && is_per_session(&open.target);
-        if !(session.wants_word() || own_lists()) || open.listening.swap(true, Ordering::AcqRel) {
+        if !session.hears(open) || open.listening.swap(true, Ordering::AcqRel) {
             return;
         }
         let (sessions, session, open) = (Arc::clone(self), Arc::clone(session), Arc::clone(open));
@@ -117,8 +123,7 @@ impl Sessions {
                 }
                 _ => {
                     let json = task_ids::expose(&message.bytes, open.target.alias());
-                    let channel = session.channel();
-                    if channel.may_be_read()
+                    if let Some(channel) = session.known_channel().filter(|channel| channel.may_be_read())
                         && let Err(fault) = channel.outbox.take(json, &self.budget)
                     {
                         tracing::debug!(target = open.target.alias(), fault = fault.label(), "not kept");

@@ -153,7 +153,7 @@ impl Sessions {
         announced: &ServerCapabilities,
     ) {
         self.listen(session, open);
-        if session.wants_word() {
+        if session.hears(open) {
             let listened = timeout(LISTENED, open.listened.cancelled()).await;
             tracing::trace!(in_time = listened.is_ok(), target = open.target.alias(), "listening");
         }
