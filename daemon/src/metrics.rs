@@ -10,7 +10,7 @@ use prometheus::{
 };
 
 use self::limits::LimitFamilies;
-pub use self::limits::LimitMetrics;
+pub use self::limits::{LimitMetrics, TargetLimit, TargetRefusals};
 use crate::fault::{EndReason, TargetFailure};
 
 /// Seconds; from a tenth of a millisecond to the longest call.
@@ -183,12 +183,14 @@ impl Metrics {
             operation: self.target_operation.with_label_values(&[gateway, alias]),
             up: self.target_up.with_label_values(&[gateway, alias]),
             tools: self.target_tools.with_label_values(&[gateway, alias]),
+            refusals: self.limits.target(gateway, alias),
         }
     }
 
     /// Takes a removed target's series away, so that it is not shown as it last was for ever.
     pub fn forget_target(&self, gateway: &str, alias: &str) {
         let labels = [gateway, alias];
+        self.limits.forget_target(gateway, alias);
         // A series that never was is as gone as it should be.
         for removed in [
             self.target_up.remove_label_values(&labels),
@@ -275,6 +277,8 @@ pub struct TargetMetrics {
     operation: Histogram,
     up: IntGauge,
     tools: IntGauge,
+    /// What is refused for want of room.
+    pub refusals: TargetRefusals,
 }
 
 impl TargetMetrics {
@@ -314,6 +318,7 @@ mod tests {
             target.lost();
             target.call(Duration::from_secs(1));
             target.listed(true, 3);
+            target.refusals.count(TargetLimit::Asks);
         }
         metrics.forget_target("tools", "gone");
         let text = prometheus::TextEncoder::new().encode_to_string(&metrics.registry.gather()).unwrap();
@@ -321,5 +326,11 @@ mod tests {
         assert!(text.contains(
             r#"mooring_target_handshakes_total{gateway="tools",outcome="failed",target="stays"} 1"#
         ));
+        for (limit, count) in [("asks", 1), ("in_flight", 0), ("processes", 0), ("subscriptions", 0)] {
+            let line = format!(
+                r#"mooring_target_refusals_total{{gateway="tools",limit="{limit}",target="stays"}} {count}"#
+            );
+            assert!(text.contains(&line), "{line}: {text}");
+        }
     }
 }

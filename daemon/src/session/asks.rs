@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::targets::TargetSession;
 
 /// Requests of targets that one client may have open.
-const MOST_OPEN: usize = 64;
+pub(super) const MOST_OPEN: usize = 64;
 
 /// The open requests of one session.
 #[derive(Debug, Default)]
