@@ -12,6 +12,7 @@ mod handshake;
 mod home;
 mod http;
 mod lines;
+mod outcome;
 mod pace;
 mod peer;
 mod process;
@@ -44,6 +45,7 @@ use self::{
     handshake::Joint,
     table::{Session, Table},
 };
+use crate::metrics::TargetRefusals;
 
 /// Processes of one bridge at once: each session has one, the catalogue's among them.
 const MOST_PROCESSES: usize = 64;
@@ -71,6 +73,8 @@ struct Around {
     name: Arc<str>,
     tasks: Tasks,
     table: Arc<Table>,
+    /// Counts what is refused for want of room.
+    refusals: TargetRefusals,
 }
 
 /// A bridge.
@@ -89,10 +93,15 @@ pub struct Bridge {
 
 impl Bridge {
     /// A bridge without sessions; `name` is what the log calls its server.
-    pub fn new(name: &str, source: Source, tasks: &Tasks) -> Arc<Self> {
+    pub fn new(name: &str, source: Source, tasks: &Tasks, refusals: &TargetRefusals) -> Arc<Self> {
         let alive = CancellationToken::new();
         Arc::new(Self {
-            around: Around { name: name.into(), tasks: tasks.clone(), table: Arc::default() },
+            around: Around {
+                name: name.into(),
+                tasks: tasks.clone(),
+                table: Arc::default(),
+                refusals: refusals.clone(),
+            },
             source,
             processes: Arc::new(Semaphore::new(MOST_PROCESSES)),
             joint: Mutex::default(),
@@ -106,7 +115,7 @@ impl Bridge {
     /// Watches for the drain, once anybody connects.
     fn watch(&self) {
         let (alive, drained) = (self.alive.clone(), self.drained.clone());
-        let Around { name: _, tasks, table } = &self.around;
+        let Around { tasks, table, .. } = &self.around;
         let (drain, table) = (tasks.drain.clone(), Arc::clone(table));
         let runs_processes = matches!(self.source, Source::Process(_));
         tasks.spawn(async move {

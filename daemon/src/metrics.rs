@@ -12,7 +12,7 @@ use prometheus::{
 
 use self::{limits::LimitFamilies, targets::TargetFamilies};
 pub use self::{
-    limits::LimitMetrics,
+    limits::{LimitMetrics, TargetLimit, TargetRefusals},
     targets::{SessionKind, TargetMetrics},
 };
 use crate::fault::EndReason;
@@ -155,12 +155,13 @@ impl Metrics {
 
     /// The handles of one target.
     pub fn target(&self, gateway: &str, alias: &str) -> TargetMetrics {
-        self.targets.target(gateway, alias)
+        self.targets.target(gateway, alias, self.limits.target(gateway, alias))
     }
 
     /// Takes a removed target's series away, so that it is not shown as it last was for ever.
     pub fn forget_target(&self, gateway: &str, alias: &str) {
         self.targets.forget(gateway, alias);
+        self.limits.forget_target(gateway, alias);
     }
 }
 

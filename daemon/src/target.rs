@@ -142,7 +142,8 @@ impl Target {
         let pool = connector.pool_with(tls.as_ref(), None, connect_time);
         let older = older.filter(|older| older.is_reached_as(&config));
         let reach = older.and_then(|older| older.reach.again(&pool, trusted));
-        let reach = reach.unwrap_or_else(|| Reach::new(&config, &uri, pool, connector.tasks()));
+        let reach =
+            reach.unwrap_or_else(|| Reach::new(&config, &uri, pool, connector.tasks(), &metrics.refusals));
         let addresses = std::mem::take(&mut config.endpoints);
         let (connector, endpoints) = (connector.clone(), Endpoints::default());
         let (farewells, answers) = (Semaphore::new(FAREWELLS), Arc::new(Semaphore::new(ANSWERS)));

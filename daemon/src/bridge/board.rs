@@ -10,15 +10,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
+    outcome::{Begun, Delivery, MOST_FLIGHTS, NotBegun},
     queue::{Held, Queue, Queued, Role},
     rewrite::{renumbered, swap},
-    subscriptions::{self, Full, Meant, Subscriptions},
+    subscriptions::{self, Meant, Subscriptions},
     token::progress_token,
 };
 use crate::jsonrpc::{Kind, Message, Params, envelope::same_id, reply, span};
 
-/// Requests in flight at one server.
-const MOST_FLIGHTS: usize = 1024;
 /// Requests of a server, and requests whose caller has left, that are remembered.
 const REMEMBERED: usize = 256;
 
@@ -59,45 +58,6 @@ struct Flight {
     /// What it subscribes to, where the session had not done so before.
     subscribes: Option<Box<str>>,
     queue: Arc<Queue>,
-}
-
-/// A request that is on its way.
-#[derive(Debug)]
-pub(super) struct Begun {
-    /// Its number, for [`Board::leave`].
-    pub(super) number: u64,
-    /// What the server is sent; nothing where the answer is there already.
-    pub(super) message: Option<Bytes>,
-    /// Where its answer comes.
-    pub(super) queue: Arc<Queue>,
-}
-
-/// Why a request does not begin.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotBegun {
-    /// Another one has its id.
-    #[error("a request with this id is in flight")]
-    Duplicate,
-    /// Enough are in flight.
-    #[error("{MOST_FLIGHTS} requests are in flight at this server")]
-    TooMany,
-    /// Enough is subscribed to.
-    #[error(transparent)]
-    Subscribed(#[from] Full),
-    /// The server has ended.
-    #[error("{0}")]
-    Over(String),
-}
-
-/// What became of a message of the server's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Delivery {
-    /// It is where it belongs.
-    Done,
-    /// It is nowhere.
-    Lost(&'static str),
-    /// The server gets this answer.
-    Answer(Bytes),
 }
 
 impl Board {

@@ -211,7 +211,7 @@ fn one_subscription_more_than_a_shared_server_may_have_is_refused() {
         board.leave(begun.number);
     }
     let more = begin(&mut board, party, &about("1", "subscribe", "more"));
-    assert_eq!(more.unwrap_err(), NotBegun::Subscribed(Full));
+    assert_eq!(more.unwrap_err(), NotBegun::Subscribed(subscriptions::Full));
     let mut own = Board::new(false);
     let (party, _) = own.join().unwrap();
     assert!(begin(&mut own, party, &about("1", "subscribe", "more")).is_ok());

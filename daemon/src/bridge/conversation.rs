@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Around,
-    board::{Begun, Board, Delivery, Party},
+    board::{Board, Party},
+    outcome::{Begun, Delivery},
     peer::{NotSent, Outlet, Peer},
     queue::{Queue, Reader},
     refusal::Refusal,
@@ -68,7 +69,7 @@ pub(super) struct Flight {
 impl Conversation {
     /// Begins to listen to a server; until it ends, `table` counts the conversation.
     pub(super) fn begin(around: &Around, peer: Peer, shared: bool, end: CancellationToken) -> Arc<Self> {
-        let Around { name, tasks, table } = around;
+        let Around { name, tasks, table, .. } = around;
         let Peer { outlet, incoming, why } = peer;
         let conversation = Arc::new(Self {
             name: Arc::clone(name),

@@ -76,7 +76,12 @@ async fn post(bridge: &Bridge, head: &Parts, body: Bytes) -> Answer {
     };
     match answer(bridge, head, &message).await {
         Ok(answer) => answer,
-        Err(refusal) => refused(&refusal, id.as_deref()),
+        Err(refusal) => {
+            if let Some(limit) = refusal.limit() {
+                bridge.around.refusals.count(limit);
+            }
+            refused(&refusal, id.as_deref())
+        }
     }
 }
 
@@ -161,4 +166,28 @@ fn whole(status: StatusCode, body: Bytes) -> Answer {
     let mut answer = Response::new(Full::new(body).boxed_unsync());
     *answer.status_mut() = status;
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use mooring_crds::config::CommandConfig;
+
+    use super::{super::Source, *};
+    use crate::testing::shared;
+
+    #[tokio::test]
+    async fn a_session_that_there_is_no_process_left_for_is_refused_and_counted() {
+        let shared = shared();
+        let refusals = shared.metrics.target("tools", "a").refusals;
+        let bridge = Bridge::new("a", Source::Process(CommandConfig::default()), &shared.tasks, &refusals);
+        bridge.processes.forget_permits(super::super::MOST_PROCESSES);
+        let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+        let mut request = Request::new(Full::new(Bytes::from_static(initialize.as_bytes())));
+        *request.method_mut() = Method::POST;
+        assert_eq!(handle(&bridge, request).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let shown =
+            prometheus::TextEncoder::new().encode_to_string(&shared.metrics.registry.gather()).unwrap();
+        let line = r#"mooring_target_refusals_total{gateway="tools",limit="processes",target="a"} 1"#;
+        assert!(shown.contains(line), "{shown}");
+    }
 }

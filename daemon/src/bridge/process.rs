@@ -73,7 +73,7 @@ pub(super) fn spawn(
     end: CancellationToken,
     permit: OwnedSemaphorePermit,
 ) -> Result<Peer, Unreached> {
-    let Around { name, tasks, table: _ } = around;
+    let Around { name, tasks, .. } = around;
     let unreached = |error: std::io::Error| Unreached::Spawn(error.to_string());
     let home = Home::make().map_err(unreached)?;
     let mut child = command(config, &home).map_err(unreached)?.spawn().map_err(unreached)?;

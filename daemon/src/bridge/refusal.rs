@@ -6,10 +6,13 @@ use http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::{
-    board::NotBegun,
+    outcome::NotBegun,
     peer::{NotSent, Unreached},
 };
-use crate::jsonrpc::{Invalid, reply};
+use crate::{
+    jsonrpc::{Invalid, reply},
+    metrics::TargetLimit,
+};
 
 /// Why there is no answer of the server's.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -87,6 +90,28 @@ impl Refusal {
         }
     }
 
+    /// The limit that it was refused for, where it was for one.
+    pub(super) fn limit(&self) -> Option<TargetLimit> {
+        match self {
+            Self::Unreached(Unreached::TooMany(_)) => Some(TargetLimit::Processes),
+            Self::NotBegun(NotBegun::TooMany) => Some(TargetLimit::InFlight),
+            Self::NotBegun(NotBegun::Subscribed(_)) => Some(TargetLimit::Subscriptions),
+            Self::NotAMessage(_)
+            | Self::Syntax
+            | Self::Body
+            | Self::MissingSession
+            | Self::UnknownSession
+            | Self::SessionOnInitialize
+            | Self::Method
+            | Self::Unreached(Unreached::Spawn(_) | Unreached::Stream(_))
+            | Self::NotBegun(NotBegun::Duplicate | NotBegun::Over(_))
+            | Self::NotSent(_)
+            | Self::Silent
+            | Self::Server(_)
+            | Self::Random => None,
+        }
+    }
+
     fn code(&self) -> i32 {
         match self {
             Self::Syntax => -32700,
@@ -118,7 +143,7 @@ impl Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::subscriptions::Full, *};
 
     #[test]
     fn a_servers_own_error_passes_as_it_was_written() {
@@ -129,6 +154,18 @@ mod tests {
             body,
             r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"no","data":{"x":1.0}}}"#
         );
+    }
+
+    #[test]
+    fn what_is_refused_for_want_of_room_is_503_and_says_of_which() {
+        for (refusal, limit) in [
+            (Refusal::Unreached(Unreached::TooMany(64)), TargetLimit::Processes),
+            (Refusal::NotBegun(NotBegun::TooMany), TargetLimit::InFlight),
+            (Refusal::NotBegun(NotBegun::Subscribed(Full)), TargetLimit::Subscriptions),
+        ] {
+            assert_eq!((refusal.limit(), refusal.status()), (Some(limit), StatusCode::SERVICE_UNAVAILABLE));
+        }
+        assert_eq!(Refusal::NotBegun(NotBegun::Duplicate).limit(), None);
     }
 
     #[test]

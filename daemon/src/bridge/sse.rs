@@ -73,7 +73,7 @@ pub(super) async fn open(
     head: &Parts,
     end: CancellationToken,
 ) -> Result<Peer, Unreached> {
-    let Around { name, tasks, table: _ } = around;
+    let Around { name, tasks, .. } = around;
     let late = || Unreached::Stream(format!("it named no endpoint within {} s", OPEN_TIME.as_secs()));
     let url = endpoint::asked(url, &head.uri);
     let opening = async {

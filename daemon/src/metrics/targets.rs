@@ -6,7 +6,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
-use super::SECONDS;
+use super::{SECONDS, TargetRefusals};
 use crate::fault::TargetFailure;
 
 /// How a handshake came out, as a label.
@@ -81,7 +81,7 @@ impl TargetFamilies {
         Ok(families)
     }
 
-    pub(super) fn target(&self, gateway: &str, alias: &str) -> TargetMetrics {
+    pub(super) fn target(&self, gateway: &str, alias: &str, refusals: TargetRefusals) -> TargetMetrics {
         let handshakes = |kind: SessionKind| HandshakeMetrics {
             ok: self.handshakes.with_label_values(&[gateway, alias, kind.label(), OK]),
             failed: self.handshakes.with_label_values(&[gateway, alias, kind.label(), FAILED]),
@@ -94,6 +94,7 @@ impl TargetFamilies {
             operation: self.operation.with_label_values(&[gateway, alias]),
             up: self.up.with_label_values(&[gateway, alias]),
             tools: self.tools.with_label_values(&[gateway, alias]),
+            refusals,
         }
     }
 
@@ -135,6 +136,8 @@ pub struct TargetMetrics {
     operation: Histogram,
     up: IntGauge,
     tools: IntGauge,
+    /// What is refused for want of room.
+    pub refusals: TargetRefusals,
 }
 
 impl TargetMetrics {
@@ -172,7 +175,7 @@ impl TargetMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Metrics;
+    use crate::metrics::{Metrics, TargetLimit};
 
     #[test]
     fn nothing_is_shown_of_a_target_that_was_removed_and_all_of_the_others() {
@@ -186,6 +189,7 @@ mod tests {
             target.handshake(SessionKind::Client, None);
             target.lost();
             target.unlisted();
+            target.refusals.count(TargetLimit::Asks);
             target.call(Duration::from_secs(1));
             target.listed(true, 3);
         }
@@ -198,6 +202,12 @@ mod tests {
             let labels = format!(r#"gateway="tools",kind="{kind}",outcome="{outcome}",target="stays""#);
             let series = format!("mooring_target_handshakes_total{{{labels}}} {count}");
             assert!(text.contains(&series), "{series} in {text}");
+        }
+        for (limit, count) in [("asks", 1), ("in_flight", 0), ("processes", 0), ("subscriptions", 0)] {
+            let line = format!(
+                r#"mooring_target_refusals_total{{gateway="tools",limit="{limit}",target="stays"}} {count}"#
+            );
+            assert!(text.contains(&line), "{line}: {text}");
         }
     }
 }

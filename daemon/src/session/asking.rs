@@ -18,6 +18,7 @@ use super::{
 use crate::{
     fault::Fault,
     jsonrpc::{Kind, Message, reply, span},
+    metrics::TargetLimit,
     receive::Share,
     relay::pause::Pause,
     target::stream::answer_request,
@@ -91,6 +92,7 @@ impl Sessions {
         };
         let channel = session.channel();
         let Some(ours) = channel.asks.open(self.replica, ask.clone()) else {
+            of.target.metrics.refusals.count(TargetLimit::Asks);
             self.answer(of, reply::error(Some(id), INTERNAL, "the client is asked too much at once", None));
             return None;
         };
@@ -108,7 +110,9 @@ impl Sessions {
             // Which call has it ask, only the target knows.
             Way::Any | Way::None => (None, session.calls.clocks(&of.target), CancellationToken::new()),
         };
-        clocks.iter().for_each(|clock| clock.opened());
+        for clock in &clocks {
+            clock.opened();
+        }
         let (sessions, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(Watched { sessions, session, ask, ours, call, clocks, over }.run(later));
         now
@@ -245,7 +249,9 @@ impl Watched {
         };
         self.close(&end, seconds).await;
         let now = Instant::now();
-        self.clocks.iter().for_each(|clock| clock.closed(now));
+        for clock in &self.clocks {
+            clock.closed(now);
+        }
     }
 
     /// Waits for the client to be initialised, then for a stream that takes the message.
@@ -300,4 +306,44 @@ impl Watched {
 fn range_in(whole: &Bytes, part: &Bytes) -> std::ops::Range<usize> {
     let start = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
     start..start.wrapping_add(part.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use mooring_crds::config::GatewayConfig;
+
+    use super::*;
+    use crate::{
+        capabilities::ClientCapabilities,
+        config::secrets::Secrets,
+        gateway::Gateway,
+        session::{asks::MOST_OPEN, record::Principal, table::Opening},
+        target::{Target, Wire},
+        testing::{opening, shared, target_config},
+    };
+
+    #[tokio::test]
+    async fn a_request_too_many_of_a_target_is_counted_as_refused() {
+        let (shared, secrets) = (shared(), Secrets::default());
+        let (registry, metrics) = (shared.metrics.registry.clone(), shared.metrics.target("tools", "a"));
+        let target = Target::new(target_config("a"), &secrets, &shared.connector, metrics).unwrap();
+        let of = Arc::new(TargetSession::new(&target, Wire::first(&Arc::default())));
+        let gateway = Gateway::start(GatewayConfig::default(), secrets, shared);
+        let capabilities = ClientCapabilities::parse(br#"{"roots":{}}"#).unwrap();
+        let id = gateway.sessions.create(Opening { capabilities, ..opening() }).await.unwrap().to_string();
+        let session = gateway.sessions.find(Some(&id), &Principal::Anonymous).await.unwrap();
+        let asked = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+        let asked = Message::parse(asked).unwrap();
+        let line = |count| {
+            let shown = prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+            let labels = r#"gateway="tools",limit="asks",target="a""#;
+            shown.contains(&format!("mooring_target_refusals_total{{{labels}}} {count}\n"))
+        };
+        for _ in 0..MOST_OPEN {
+            assert!(gateway.sessions.ask(&session, &of, &asked, Way::Any).await.is_none());
+        }
+        assert!(line(0));
+        assert!(gateway.sessions.ask(&session, &of, &asked, Way::Any).await.is_none());
+        assert!(line(1));
+    }
 }

@@ -11,7 +11,7 @@ use super::targets::TargetSession;
 use crate::jsonrpc::envelope::same_id;
 
 /// Requests of targets that one client may have open.
-const MOST_OPEN: usize = 64;
+pub(super) const MOST_OPEN: usize = 64;
 
 /// The open requests of one session.
 #[derive(Debug, Default)]

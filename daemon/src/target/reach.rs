@@ -36,7 +36,10 @@ use super::{
     body::Outgoing,
     connect::{IDLE_CONNECTIONS, IDLE_TIMEOUT, Pool, describe},
 };
-use crate::bridge::{Bridge, Http, Source};
+use crate::{
+    bridge::{Bridge, Http, Source},
+    metrics::TargetRefusals,
+};
 
 /// The way to a target.
 #[derive(Debug)]
@@ -69,13 +72,19 @@ pub(super) const NO_URL: &str = "http://stdio.invalid/";
 
 impl Reach {
     /// The way to the target of `config`; `pool` is its own.
-    pub(super) fn new(config: &TargetConfig, uri: &Uri, pool: Pool, tasks: &Tasks) -> Self {
+    pub(super) fn new(
+        config: &TargetConfig,
+        uri: &Uri,
+        pool: Pool,
+        tasks: &Tasks,
+        refusals: &TargetRefusals,
+    ) -> Self {
         let inside = |source, network| {
             let client = Client::builder(TokioExecutor::new())
                 .pool_max_idle_per_host(IDLE_CONNECTIONS)
                 .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_timer(TokioTimer::new())
-                .build(Inside(Bridge::new(&config.alias, source, tasks)));
+                .build(Inside(Bridge::new(&config.alias, source, tasks, refusals)));
             Bridged { client, network }
         };
         let sse = |pool| {
@@ -263,10 +272,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_bridge_goes_by_the_newest_pool_that_trusts_as_it_should() {
-        let connector = shared().connector;
+        let shared = shared();
+        let (connector, refusals) = (shared.connector, shared.metrics.target("tools", "a").refusals);
         let pool = || connector.pool(Duration::from_secs(1));
         let config = TargetConfig { protocol: Protocol::Auto, ..target_config("a") };
-        let first = Reach::new(&config, &Uri::from_static("http://a.example/"), pool(), connector.tasks());
+        let first =
+            Reach::new(&config, &Uri::from_static("http://a.example/"), pool(), connector.tasks(), &refusals);
         let network = |reach: &Reach| {
             let Reach::Either { bridge, .. } = reach else { panic!("{reach:?}") };
             bridge.network.as_ref().unwrap().0.load_full()
