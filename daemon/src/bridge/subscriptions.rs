@@ -86,16 +86,22 @@ impl Subscriptions {
         self.retain(|whose, _| whose != party);
     }
 
-    /// Whether a session hears that `uri` has changed: it has subscribed to it, or to one that it begins with, since what
+    /// Whether a session hears that `uri` has changed: it has subscribed to it, or to one that it is part of, since what
     /// changes may be a part of what was subscribed to (2025-11-25, resources, subscriptions).
     pub(super) fn hears(&self, party: Party, uri: &str) -> bool {
-        self.of.iter().any(|(whose, what)| *whose == party && uri.starts_with(&**what))
+        self.of.iter().any(|(whose, what)| *whose == party && is_within(uri, what))
     }
 
     fn retain(&mut self, keep: impl Fn(Party, &str) -> bool) {
         self.of.retain(|(party, uri)| keep(*party, uri));
         self.bytes = self.of.iter().map(|(_, uri)| uri.len()).sum();
     }
+}
+
+/// Whether `uri` is `whole`, or a part of it: what comes behind begins a new segment.
+fn is_within(uri: &str, whole: &str) -> bool {
+    uri.strip_prefix(whole)
+        .is_some_and(|rest| rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#']))
 }
 
 #[cfg(test)]
@@ -112,6 +118,7 @@ mod tests {
         let hear = |all: &Subscriptions, uri| [1, 2, 3].map(|party| all.hears(party, uri));
         assert_eq!(hear(&all, "x://a"), [true, false, false]);
         assert_eq!(hear(&all, "x://a/b"), [true, true, false]);
+        assert_eq!(hear(&all, "x://ab"), [false, false, false]);
         assert_eq!(hear(&all, "x://"), [false; 3]);
         all.part(2);
         assert_eq!(hear(&all, "x://a/b"), [true, false, false]);

@@ -7,7 +7,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -39,47 +39,44 @@ struct Stream {
     number: u32,
 }
 
-/// What the streams that are kept hold together.
+/// What the streams that are kept hold together: how many they are, and their bytes, in one number, so that sessions on
+/// all cores have one thing to write, and nothing where one stream takes the place of one as large.
 #[derive(Debug, Default)]
-struct Held {
-    streams: AtomicUsize,
-    bytes: AtomicUsize,
-}
+pub(super) struct Held(AtomicU64);
 
-/// One stream's part in what all hold, for as long as its session keeps it.
-#[derive(Debug)]
-pub(super) struct Kept {
-    of: Arc<Held>,
-    bytes: usize,
+/// What one stream holds: itself, and its bytes.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Part(u64);
+
+/// One stream; what is below it counts bytes.
+const ONE: u64 = 1 << 40;
+
+impl Part {
+    fn new(bytes: usize) -> Self {
+        Self(ONE + bytes as u64)
+    }
 }
 
 impl Held {
+    /// Counts `taken` and counts `let_go` no longer.
+    pub(super) fn exchange(&self, let_go: Part, taken: Part) {
+        if let_go.0 != taken.0 {
+            self.0.fetch_add(taken.0.wrapping_sub(let_go.0), Ordering::Relaxed);
+        }
+    }
+
     fn is_too_much(&self) -> bool {
-        self.streams.load(Ordering::Relaxed) > MOST_STREAMS || self.bytes.load(Ordering::Relaxed) > MOST_BYTES
-    }
-}
-
-impl Kept {
-    fn new(of: &Arc<Held>, bytes: usize) -> Self {
-        of.streams.fetch_add(1, Ordering::Relaxed);
-        of.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Self { of: Arc::clone(of), bytes }
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.of.streams.fetch_sub(1, Ordering::Relaxed);
-        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let all = self.0.load(Ordering::Relaxed);
+        all / ONE > MOST_STREAMS as u64 || all % ONE > MOST_BYTES as u64
     }
 }
 
 impl Finished {
     /// Nothing will be written to `post` any more: it is kept from now on, and the oldest beyond the bounds are not.
     pub fn keep(&self, session: &Arc<Session>, post: &Post, now: Timestamp) {
-        let kept = Kept::new(&self.held, post.outbox.bytes());
+        let part = Part::new(post.outbox.bytes());
         // Before its end is told: a reader that leaves by that must not find it among those under way.
-        let is_kept = session.channel().posts.finish(post.number, kept);
+        let is_kept = session.channel().posts.finish(post.number, part, &self.held);
         post.outbox.close();
         if !is_kept {
             return;
@@ -121,12 +118,6 @@ mod tests {
     use super::*;
     use crate::testing::session;
 
-    impl Default for Kept {
-        fn default() -> Self {
-            Self::new(&Arc::default(), 0)
-        }
-    }
-
     const NOW: Timestamp = Timestamp(1_000_000);
 
     fn finished(session: &Arc<Session>, kept: &Finished, bytes: usize, now: Timestamp) -> u32 {
@@ -149,7 +140,7 @@ mod tests {
         assert_eq!((post.outbox.read(0).messages.len(), post.outbox.read(0).closed), (1, true));
         kept.sweep(NOW.plus(KEPT));
         assert!(!held(&session, number));
-        assert_eq!((kept.oldest_first.lock().len(), kept.held.bytes.load(Ordering::Relaxed)), (0, 0));
+        assert_eq!((kept.oldest_first.lock().len(), kept.held.0.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]

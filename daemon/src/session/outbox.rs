@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::{
     fault::Fault,
+    jsonrpc::sse::SMALL,
     receive::{Budget, Share},
 };
 
@@ -69,6 +70,8 @@ impl Outbox {
         } else {
             None
         };
+        // A small one is a slice of a buffer that may be much larger, and what is counted is its own bytes.
+        let message = if message.len() <= SMALL { Bytes::copy_from_slice(&message) } else { message };
         Ok(self.add(Held { message, share }))
     }
 
@@ -133,6 +136,19 @@ mod tests {
 
     fn numbers(read: &Read) -> Vec<u64> {
         read.messages.iter().map(|(number, _)| *number).collect()
+    }
+
+    #[test]
+    fn a_small_message_that_is_kept_holds_on_to_no_buffer_and_a_large_one_needs_room() {
+        let (outbox, budget) = (Outbox::default(), Budget::new(MOST_BYTES as u64 + 10));
+        let buffer = Bytes::from(vec![b'x'; 1 << 20]);
+        outbox.take(buffer.slice(..10), &budget).unwrap();
+        assert_ne!(outbox.read(0).messages.first().unwrap().1.as_ptr(), buffer.as_ptr());
+        let large = || buffer.slice(..=MOST_BYTES);
+        assert_eq!(outbox.take(large(), &budget), Ok(2));
+        assert_eq!(Outbox::default().take(large(), &budget), Err(Fault::Overloaded));
+        assert_eq!(outbox.take(buffer.slice(..10), &budget), Ok(3), "in the place of the large one");
+        assert_eq!(Outbox::default().take(large(), &budget), Ok(1));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     pin::pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
@@ -12,7 +12,10 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{finished::Kept, outbox::Outbox};
+use super::{
+    finished::{Held, Part},
+    outbox::Outbox,
+};
 
 /// Streams of one session that lost their client and are kept all the same. Of more, the oldest is given up.
 const MOST_DETACHED: usize = 16;
@@ -21,7 +24,11 @@ const MOST_FINISHED: usize = 16;
 
 /// The streams of one session.
 #[derive(Debug, Default)]
-pub struct Posts(Mutex<Numbered>);
+pub struct Posts {
+    numbered: Mutex<Numbered>,
+    /// What all sessions' finished streams hold, and these among them.
+    held: OnceLock<Arc<Held>>,
+}
 
 #[derive(Debug, Default)]
 struct Numbered {
@@ -29,8 +36,8 @@ struct Numbered {
     streams: HashMap<u32, Arc<Post>>,
     /// Those under way that lost their client, oldest first.
     detached: VecDeque<u32>,
-    /// Those whose answer is written, oldest first.
-    finished: VecDeque<(u32, Kept)>,
+    /// Those whose answer is written, and what each holds, oldest first.
+    finished: VecDeque<(u32, Part)>,
 }
 
 /// One stream.
@@ -97,7 +104,7 @@ impl Post {
 impl Posts {
     /// A new stream, and the connection that reads it first.
     pub fn open(&self) -> (Arc<Post>, Reader) {
-        let mut numbered = self.0.lock();
+        let mut numbered = self.numbered.lock();
         numbered.last = numbered.last.checked_add(1).unwrap_or(1);
         let post = Arc::new(Post {
             number: numbered.last,
@@ -112,7 +119,7 @@ impl Posts {
 
     /// The stream of that number, taken over from whoever reads it.
     pub fn take(&self, number: u32) -> Option<(Arc<Post>, Reader)> {
-        let mut numbered = self.0.lock();
+        let mut numbered = self.numbered.lock();
         let post = numbered.streams.get(&number).cloned()?;
         // It has a client again, and is none of those that are given up for want of one.
         numbered.detached.retain(|detached| *detached != number);
@@ -122,7 +129,7 @@ impl Posts {
 
     /// Notes that a stream lost the client that read it as `reader`; nothing, where another has taken it over.
     pub fn detach(&self, number: u32, reader: Reader) {
-        let mut numbered = self.0.lock();
+        let mut numbered = self.numbered.lock();
         let Some(post) = numbered.streams.get(&number) else { return };
         if post.has_parted(Some(reader)).is_some()
             || numbered.finished.iter().any(|(finished, _)| *finished == number)
@@ -140,32 +147,51 @@ impl Posts {
 
     /// Notes that a stream's answer is written; of more than are kept, the oldest is forgotten. Whether it is kept: not
     /// where it was given up before.
-    pub(super) fn finish(&self, number: u32, kept: Kept) -> bool {
-        let mut numbered = self.0.lock();
+    pub(super) fn finish(&self, number: u32, part: Part, held: &Arc<Held>) -> bool {
+        let mut numbered = self.numbered.lock();
         if !numbered.streams.contains_key(&number) {
             return false;
         }
         numbered.detached.retain(|detached| *detached != number);
-        numbered.finished.push_back((number, kept));
+        numbered.finished.push_back((number, part));
+        let mut let_go = Part::default();
         if numbered.finished.len() > MOST_FINISHED
-            && let Some((oldest, _)) = numbered.finished.pop_front()
+            && let Some((oldest, part)) = numbered.finished.pop_front()
         {
             numbered.streams.remove(&oldest);
+            let_go = part;
         }
+        drop(numbered);
+        self.held.get_or_init(|| Arc::clone(held)).exchange(let_go, part);
         true
     }
 
     /// Whether a stream of that number is there.
     pub fn holds(&self, number: u32) -> bool {
-        self.0.lock().streams.contains_key(&number)
+        self.numbered.lock().streams.contains_key(&number)
     }
 
     /// Forgets a stream.
     pub fn close(&self, number: u32) {
-        let mut numbered = self.0.lock();
+        let mut numbered = self.numbered.lock();
         numbered.streams.remove(&number);
         numbered.detached.retain(|detached| *detached != number);
-        numbered.finished.retain(|(finished, _)| *finished != number);
+        let at = numbered.finished.iter().position(|(finished, _)| *finished == number);
+        let let_go = at.and_then(|at| numbered.finished.remove(at));
+        drop(numbered);
+        if let Some((held, (_, part))) = self.held.get().zip(let_go) {
+            held.exchange(part, Part::default());
+        }
+    }
+}
+
+impl Drop for Posts {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.get() {
+            for (_, part) in self.numbered.get_mut().finished.drain(..) {
+                held.exchange(part, Part::default());
+            }
+        }
     }
 }
 
@@ -221,7 +247,7 @@ mod tests {
         let finished: Vec<u32> = (0..=MOST_FINISHED)
             .map(|_| {
                 let (post, reader) = posts.open();
-                assert!(posts.finish(post.number, Kept::default()));
+                assert!(posts.finish(post.number, Part::default(), &Arc::default()));
                 // Its connection is seen to be gone only now.
                 posts.detach(post.number, reader);
                 post.number
@@ -231,7 +257,10 @@ mod tests {
         assert!(!kept[0] && !kept[1..].contains(&false), "{kept:?}");
         assert!(away.has_parted(None).is_none() && posts.take(away.number).is_some());
         posts.close(away.number);
-        assert!(!posts.finish(away.number, Kept::default()), "one that was given up came back");
+        assert!(
+            !posts.finish(away.number, Part::default(), &Arc::default()),
+            "one that was given up came back"
+        );
     }
 
     #[test]
