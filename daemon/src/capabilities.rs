@@ -40,6 +40,17 @@ pub struct ClientCapabilities {
     text: Box<str>,
 }
 
+/// Whether a client announced that it answers a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// It did.
+    Yes,
+    /// It answers such requests, and none in this mode.
+    InAnotherMode,
+    /// It did not.
+    No,
+}
+
 impl Default for ClientCapabilities {
     fn default() -> Self {
         Self { text: "{}".into() }
@@ -77,14 +88,15 @@ impl ClientCapabilities {
 
     /// Whether the client announced that it answers `method` (2025-11-25, client features), of an elicitation in this
     /// `mode`, raw JSON. `ping` needs no announcement, and is not asked here.
-    pub fn answers(&self, method: &str, mode: Option<&[u8]>) -> bool {
-        let Some(capability) = self.capability(method) else { return false };
-        match (method, mode) {
+    pub fn answers(&self, method: &str, mode: Option<&[u8]>) -> Answers {
+        let Some(capability) = self.capability(method) else { return Answers::No };
+        let takes = match (method, mode) {
             ("elicitation/create", Some(br#""url""#)) => capability.contains_key("url"),
             // What names no mode is a form, and who announces none takes forms (elicitation, capabilities).
             ("elicitation/create", _) => capability.contains_key("form") || !capability.contains_key("url"),
             _ => true,
-        }
+        };
+        if takes { Answers::Yes } else { Answers::InAnotherMode }
     }
 
     /// What the client announced of the feature that `method` is part of.
@@ -120,11 +132,11 @@ mod tests {
     #[test]
     fn a_client_is_asked_only_what_it_announced() {
         let client = ClientCapabilities::parse(br#"{"elicitation":{"form":{}}}"#).unwrap();
-        assert!(client.answers("elicitation/create", None));
+        assert_eq!(client.answers("elicitation/create", None), Answers::Yes);
         for method in ["sampling/createMessage", "roots/list", "tasks/get", "unknown/method"] {
-            assert!(!client.answers(method, None), "{method}");
+            assert_eq!(client.answers(method, None), Answers::No, "{method}");
         }
-        assert!(!client.without_requests().answers("elicitation/create", None));
+        assert_eq!(client.without_requests().answers("elicitation/create", None), Answers::No);
     }
 
     #[test]
@@ -137,7 +149,11 @@ mod tests {
             (r#"{"form":{},"url":{}}"#, true, true),
         ] {
             let client = ClientCapabilities::parse(format!(r#"{{"elicitation":{announced}}}"#).as_bytes());
-            let takes = |mode| client.as_ref().unwrap().answers("elicitation/create", mode);
+            let takes = |mode| match client.as_ref().unwrap().answers("elicitation/create", mode) {
+                Answers::Yes => true,
+                Answers::InAnotherMode => false,
+                Answers::No => panic!("it is announced"),
+            };
             assert_eq!(
                 [takes(None), takes(Some(form)), takes(Some(url))],
                 [forms, forms, urls],

@@ -193,6 +193,7 @@ impl Context<'_> {
         let principal = &self.caller()?.principal;
         let session = self.gateway.sessions.find(id, principal).await?;
         self.account.session = Some(session.key);
+        session.called_by(self.caller()?);
         self.gateway.sessions.part_from_hidden(&session, &self.access()?);
         check_version(&self.head.headers)?;
         Ok(session)

@@ -15,13 +15,14 @@ mod turn;
 
 use std::{
     pin::pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, OnceLock},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Response, header};
+use memchr::memmem::Finder;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +52,9 @@ use crate::{
 /// A call that is silent for so long is opened as an event stream, so that proxies between do not cut it; and an open
 /// stream that is silent for so long gets a comment.
 pub const SILENCE: Duration = Duration::from_secs(15);
+
+/// Sought in every answer.
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""error""#));
 
 /// A request on its way to a target.
 #[derive(Debug)]
@@ -118,30 +122,34 @@ pub async fn relay(
         drop(share);
         answer
     });
-    let deadline = forward.deadline(forward.sent);
-    let mut silence = match accepts {
-        Accepts::JsonOrStream => deadline.min(forward.sent + SILENCE),
-        Accepts::Json | Accepts::Part => deadline,
-    };
     let mut asked = pin!(asked(&forward, accepts));
-    let mut may_stream = true;
+    let mut may_stream = accepts == Accepts::JsonOrStream;
     let head = loop {
+        // Before the clock is looked at, so that none of its changes is missed.
+        let resumes = forward.pause.resumes();
+        let stands = forward.pause.clock() == Clock::Stands;
+        let silence = forward.sent + SILENCE;
+        let deadline = forward.deadline(forward.sent);
+        let wake = if may_stream { deadline.min(silence) } else { deadline };
         let head = tokio::select! {
             biased;
             // First: a call that has ended already is not sent.
             ended = &mut forward.call.ended => Head::Ended(ended.unwrap_or(Fault::ShuttingDown)),
-            head = timeout_at(silence, &mut pending) => match head {
+            head = timeout_at(wake, &mut pending) => match head {
                 Ok(answer) => Head::Answer(answer),
-                Err(_) if silence < deadline => Head::Stream,
+                // Looked at anew: the client may be asked something by now.
+                Err(_) if may_stream && silence <= Instant::now() => Head::Stream,
+                Err(_) if Instant::now() < forward.deadline(forward.sent) => continue,
                 Err(_) => Head::TooLate,
             },
             () = &mut asked, if may_stream => Head::Stream,
+            () = resumes, if stands => continue,
         };
         match head {
             // Without a place for its stream it is answered in JSON, as late as it may be.
             Head::Stream if !forward.open_stream() => {
                 forward.call.no_stream();
-                (silence, may_stream) = (deadline, false);
+                may_stream = false;
             }
             Head::Stream | Head::Answer(_) | Head::Ended(_) | Head::TooLate => break head,
         }
@@ -299,7 +307,7 @@ impl Forward {
     /// Looks at a whole answer: one that says that the target forgot the session is no answer to relay.
     pub(crate) async fn settle(&self, answer: Bytes) -> Result<Bytes, Fault> {
         // Errors are rare and small; only they are looked into.
-        if memchr::memmem::find(&answer, br#""error""#).is_some()
+        if ERROR.find(&answer).is_some()
             && let Some(error) = exchange::error_object(&answer)
             && self.open.wire.id.is_some()
             && error_forgot_session(error.code, &error.message)

@@ -49,9 +49,10 @@ use self::{
     places::Places,
     record::{Principal, Record},
     state::{Facts, Idle},
-    targets::Slots,
+    targets::{Slots, drop_untied},
 };
 use crate::{
+    auth::Caller,
     catalog::{
         merge::Marks,
         per_session::{OwnLists, Seen},
@@ -91,6 +92,8 @@ pub struct Session {
     pub requests: Places,
     /// Places of its open event streams.
     pub streams: Places,
+    /// Who sent its newest request, where callers can be told apart: other claims may have come with a newer token.
+    caller: Mutex<Option<Caller>>,
     ties: Mutex<Ties>,
     channel: OnceLock<Box<Channel>>,
     initialized: AtomicBool,
@@ -127,6 +130,7 @@ impl Session {
             seen: Seen::new(seen),
             lists: OwnLists::default(),
             view: Mutex::default(),
+            caller: Mutex::default(),
             ties: Mutex::new(Ties { record, revision, unstored: false, slots: Slots::default() }),
             channel: OnceLock::new(),
             initialized: AtomicBool::new(false),
@@ -137,6 +141,22 @@ impl Session {
             ending: Mutex::default(),
             reason: OnceLock::new(),
         }
+    }
+
+    /// Notes who sent its newest request.
+    pub fn called_by(&self, caller: &Caller) {
+        if caller.principal == Principal::Anonymous {
+            return;
+        }
+        let mut newest = self.caller.lock();
+        if newest.as_ref().is_none_or(|newest| !newest.claims.are(&caller.claims)) {
+            *newest = Some(caller.clone());
+        }
+    }
+
+    /// Who sent its newest request here; none where nobody did, or all callers are one.
+    pub fn newest_caller(&self) -> Option<Caller> {
+        self.caller.lock().clone()
     }
 
     /// Notes a use.
@@ -186,6 +206,7 @@ impl Session {
             ties.unstored = both.is_some();
             ties.record = both.map_or(stored.record, Arc::new);
             ties.revision = stored.revision;
+            drop_untied(&mut ties);
         }
     }
 

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 /// What all bodies may take together.
 const ALL: usize = 1 << 20;
 /// More than half of it.
-const MOST: usize = 700 << 10;
+const MOST: usize = 600 << 10;
 
 /// A gateway in front of `target`, and a session of it.
 async fn session(target: &ScriptedServer) -> Session {

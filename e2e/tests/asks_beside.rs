@@ -97,7 +97,7 @@ async fn an_elicitation_in_a_mode_that_the_client_did_not_announce_is_answered_t
         let asked = events.next_message().await?.unwrap_or_default();
         assert_eq!(asked["params"], *reached, "{announced}");
         scene.a.until("the refusal", |server| server.answers().len() > answers).await?;
-        assert_eq!(scene.a.answers()[answers]["error"]["code"], json!(-32601), "{announced}");
+        assert_eq!(scene.a.answers()[answers]["error"]["code"], json!(-32602), "{announced}");
         scene.a.feed_to(&at_a, event(&result(&json!(1), "done")));
         assert_eq!(rest(events).await?.last(), Some(&result(&json!(1), "done")));
     }

@@ -173,3 +173,27 @@ async fn while_a_client_is_asked_outside_of_calls_the_clocks_of_those_to_that_ta
     assert_eq!(asking.next_message().await?, Some(result(&json!(1), "done")));
     Ok(())
 }
+
+#[tokio::test]
+async fn the_clock_of_a_call_whose_answer_has_not_begun_stands_too() -> Outcome {
+    let scene = Scene::start("requestSeconds: 1").await?;
+    let session = scene.session().await?;
+    let mut open = session.get().await?;
+    let (mut waiting, own) = (JoinSet::new(), session.clone());
+    waiting.spawn(async move { own.post(call(&json!(1), "a___slow", None)).await });
+    scene.a.until_seen("tools/call", 1).await?;
+    let at_a = scene.a.seen("tools/call")[0].session.clone().ok_or("no session")?;
+    let (mut other, _) = begin(&session, (&scene.b, "b"), &json!(2), None).await?;
+    say(&scene.a, &at_a, &request(&json!("q"), "roots/list", &json!({}))).await?;
+    let asked = news(&mut open).await?;
+    // The other's time is over; by then this one's would be, too.
+    let late = other.next_message().await?.unwrap_or_default();
+    assert_eq!(late["error"]["data"]["reason"], json!("target_timeout"), "{late}");
+    let answer = json!({"jsonrpc": "2.0", "id": id_of(&asked), "result": {"roots": []}});
+    assert_eq!(session.post(answer.to_string()).await?.status, StatusCode::ACCEPTED);
+    scene.a.until("the answer", |server| !server.answers().is_empty()).await?;
+    scene.a.release();
+    let answer = waiting.join_next().await.ok_or("no call")???;
+    assert_eq!(answer.tool_text().as_deref(), Some("slow: {}"), "{}", answer.text());
+    Ok(())
+}

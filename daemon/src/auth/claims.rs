@@ -27,6 +27,15 @@ impl Claims {
         self.0.as_ref()?.get(claim)
     }
 
+    /// Whether both were read of one token.
+    pub fn are(&self, others: &Self) -> bool {
+        match (&self.0, &others.0) {
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+
     /// A claim that is a string and not empty.
     pub fn text(&self, claim: &str) -> Option<&str> {
         self.get(claim).and_then(Value::as_str).filter(|text| !text.is_empty())

@@ -216,8 +216,7 @@ impl Asking<'_> {
         };
         let items = timeout(target.connect_bound(), reading).await.ok().flatten();
         if items.is_none() {
-            // Others do not wait for it, so that it is told of here or nowhere.
-            tracing::warn!(target = target.alias(), list = kind.method(), "left out of a session's list");
+            tracing::debug!(target = target.alias(), list = kind.method(), "left out of a session's list");
             target.metrics.unlisted();
         }
         items

@@ -140,7 +140,11 @@ impl Listening {
                 Ok(Ok(())) => {}
                 // The gateway is gone.
                 Ok(Err(_)) => return None,
-                Err(_) => return Some(sse::KEEP_ALIVE),
+                Err(_) => {
+                    // Long enough for a client that lost it to have come back.
+                    self.session.channel().outbox.let_go(self.written);
+                    return Some(sse::KEEP_ALIVE);
+                }
             }
         }
     }
@@ -160,7 +164,9 @@ impl Listening {
     fn news(&mut self, write: &mut Vec<u8>) {
         let merged = self.view.merged();
         let snapshot = self.gateway.snapshot();
-        let access = Access::of(&snapshot.config.access, &self.caller);
+        // By the newest token: the one that this stream was opened with may have said something else.
+        let newest = self.session.newest_caller();
+        let access = Access::of(&snapshot.config.access, newest.as_ref().unwrap_or(&self.caller));
         self.gateway.sessions.part_from_hidden(&self.session, &access);
         let visible = (!access.is_unlimited()).then(|| sees(access));
         let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);

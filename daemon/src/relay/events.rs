@@ -23,7 +23,7 @@ use crate::{
     body::Late,
     fault::Fault,
     jsonrpc::sse::{Event, KEEP_ALIVE, Splitter},
-    session::{posts::Parted, task_ids},
+    session::{calls::Handling, posts::Parted, task_ids},
 };
 
 /// The largest event that is relayed.
@@ -61,6 +61,16 @@ pub(super) enum Next {
     Taken,
     /// The stream has ended with its answer.
     End,
+}
+
+/// What comes behind a write.
+enum After {
+    /// More.
+    More,
+    /// The rest, once the client has come back for it.
+    Rest,
+    /// Nothing here: another connection has the stream now.
+    Taken,
 }
 
 pub(super) enum Step {
@@ -111,17 +121,22 @@ impl Events {
         if self.ended() {
             return Next::End;
         }
-        let next = if self.source.ended() {
+        let mut write = Vec::new();
+        let after = if self.source.ended() {
             // Dropped while it was noted that the target forgot the session: nothing else is waited for behind an answer.
             let target = self.forward.open.target.alias().to_owned();
             Err(Fault::TargetSessionLost { target, ran: true })
         } else {
-            self.next_write().await
+            self.next_write(&mut write).await
         };
-        match next {
-            Ok(next) => {
+        match after {
+            Ok(after) => {
                 self.written = Instant::now();
-                next
+                match after {
+                    After::More => Next::Write(Bytes::from(write)),
+                    After::Rest => Next::Rest(Bytes::from(write)),
+                    After::Taken => Next::Taken,
+                }
             }
             Err(fault) => {
                 let ended = self.source.ended();
@@ -130,7 +145,6 @@ impl Events {
                     self.forward.gave_up(&fault);
                 }
                 self.forward.call.answered();
-                let mut write = Vec::new();
                 self.client.say(&mut write, &fault_json(self.forward.call.id(), &fault));
                 self.late.get_or_init(|| fault);
                 Next::Write(Bytes::from(write))
@@ -138,17 +152,17 @@ impl Events {
         }
     }
 
-    async fn next_write(&mut self) -> Result<Next, Fault> {
-        let mut write = Vec::new();
+    /// What comes next, but for what is written: that is in `write`, also where it is a fault.
+    async fn next_write(&mut self, write: &mut Vec<u8>) -> Result<After, Fault> {
         let mut first = None;
         if !self.begun {
             self.begun = true;
-            self.client.primer(&mut write);
+            self.client.primer(write);
             // What is ready leaves with the priming event and the head, which wait for nothing else.
             turn().await;
             first = self.step().now_or_never().transpose()?;
             if first.is_none() {
-                return Ok(Next::Write(Bytes::from(write)));
+                return Ok(After::More);
             }
         }
         // The head goes with the first, though that may be nothing for the client.
@@ -161,22 +175,22 @@ impl Events {
             match step {
                 Step::Data(data) => {
                     self.take(&data)?;
-                    self.gather(&mut write).await?;
+                    self.gather(write).await?;
                 }
                 Step::Message(json) => {
                     self.source = Source::Ended;
                     let json = self.forward.settle(json).await?;
                     let json = self.forward.exposed(&json);
                     self.forward.held.release();
-                    self.write_waiting(&mut write)?;
-                    self.client.write(&mut write, &json, None, self.forward.held.of())?;
+                    self.write_waiting(write);
+                    self.client.write(write, &json, None, self.forward.held.of())?;
                     self.forward.call.answered();
                     self.answered = true;
                 }
                 Step::Nothing => {}
-                Step::Delivered => self.write_waiting(&mut write)?,
+                Step::Delivered => self.write_waiting(write),
                 Step::Silence => write.extend_from_slice(&KEEP_ALIVE),
-                Step::Taken => return Ok(Next::Taken),
+                Step::Taken => return Ok(After::Taken),
                 Step::End => {
                     let ends = || self.forward.failed("an event stream that ends without an answer");
                     let wait = self.resume.wait().ok_or_else(ends)?;
@@ -184,13 +198,13 @@ impl Events {
                     self.source = self.resume.again(&self.forward.open, wire);
                     // As the target does it: nobody holds a connection while nothing is said.
                     if self.client.polls() {
-                        ClientStream::ask_back(&mut write, wait);
-                        return Ok(Next::Rest(Bytes::from(write)));
+                        ClientStream::ask_back(write, wait);
+                        return Ok(After::Rest);
                     }
                 }
             }
             if opens || !write.is_empty() {
-                return Ok(Next::Write(Bytes::from(write)));
+                return Ok(After::More);
             }
         }
     }
@@ -319,7 +333,7 @@ impl Events {
                 self.write(write, event, &task_ids::expose(&event.data, self.forward.open.target.alias()))?;
             }
             Verdict::Answer => {
-                self.write_waiting(write)?;
+                self.write_waiting(write);
                 // Behind the answer nothing may come (case 028).
                 self.source = Source::Ended;
                 let settled = self.forward.settle(event.data.clone()).await;
@@ -335,9 +349,14 @@ impl Events {
     }
 
     /// What other streams of the target's have handed to this call.
-    fn write_waiting(&self, write: &mut Vec<u8>) -> Result<(), Fault> {
-        let mut waiting = self.forward.call.take_waiting().into_iter();
-        waiting.try_for_each(|json| self.client.write(write, &json, None, self.forward.held.of()))
+    fn write_waiting(&self, write: &mut Vec<u8>) {
+        for waiting in self.forward.call.take_waiting() {
+            match self.client.write(write, &waiting.json, None, self.forward.held.of()) {
+                Ok(()) => waiting.tell(Handling::Written),
+                // It is no message of this call's, which goes on.
+                Err(_) => waiting.tell(Handling::NoRoom),
+            }
+        }
     }
 
     /// What came in `event`, as the client is to read it.

@@ -9,9 +9,9 @@ use http::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
-use super::{Forward, json_response};
+use super::{Forward, json_response, pause::Clock};
 use crate::{
     body::{Answer as Body, Chunks, Late},
     fault::Fault,
@@ -60,6 +60,8 @@ fn rest(forward: Box<Forward>, body: Incoming, read: Bytes, late: Late) -> Chunk
     let first = stream::iter((!read.is_empty()).then_some(Ok(read)));
     let more = stream::unfold(Some((forward, body, late)), |state| async {
         let (mut forward, mut body, late) = state?;
+        // What was read whole has left.
+        forward.held.release();
         match chunk(&mut forward, &mut body).await {
             Ok(Some(data)) => Some((Ok(data), Some((forward, body, late)))),
             Ok(None) => {
@@ -79,12 +81,20 @@ fn rest(forward: Box<Forward>, body: Incoming, read: Bytes, late: Late) -> Chunk
 
 /// The next piece of the answer, or what ends it.
 async fn chunk(forward: &mut Forward, body: &mut Incoming) -> Result<Option<Bytes>, Fault> {
-    let deadline = forward.deadline(forward.sent);
     loop {
+        // As where an answer's head is waited for: the clock may stand meanwhile.
+        let resumes = forward.pause.resumes();
+        let stands = forward.pause.clock() == Clock::Stands;
+        let deadline = forward.deadline(forward.sent);
         let frame = tokio::select! {
             biased;
-            frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| forward.too_late())?,
+            frame = timeout_at(deadline, body.frame()) => match frame {
+                Ok(frame) => frame,
+                Err(_) if Instant::now() < forward.deadline(forward.sent) => continue,
+                Err(_) => return Err(forward.too_late()),
+            },
             ended = &mut forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
+            () = resumes, if stands => continue,
         };
         match frame {
             None => return Ok(None),

@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Session,
     asks::{Answered, Ask, AskId},
-    calls::{Handed, To},
+    calls::{Handed, Handling, To},
     table::Sessions,
     targets::TargetSession,
     task_ids,
 };
 use crate::{
+    capabilities::Answers,
     fault::Fault,
     jsonrpc::{Kind, Message, reply, span},
     metrics::TargetLimit,
@@ -29,7 +30,9 @@ const STREAM_WAIT: Duration = Duration::from_secs(30);
 
 /// JSON-RPC codes that a target is answered with.
 const NO_STREAM: &str = "the client has no stream open on which it could be asked";
+const SESSION_OVER: &str = "the client's session is over";
 const INTERNAL: i32 = -32603;
+const INVALID_PARAMS: i32 = -32602;
 const TIMED_OUT: i32 = -32001;
 
 /// How a request reaches the client.
@@ -71,8 +74,16 @@ impl Sessions {
         let method = method.as_str();
         let mode = || span::value(&message.bytes, &["params", "mode"]);
         let announced = || session.stored().record.capabilities.answers(method, mode().as_deref());
-        if method == "ping" || matches!(way, Way::None) || !announced() {
+        if of.gone.is_cancelled() {
+            self.answer(of, reply::error(Some(id), INTERNAL, SESSION_OVER, None));
+            return None;
+        }
+        if method == "ping" || matches!(way, Way::None) || announced() == Answers::No {
             self.attend(of, id, method).await;
+            return None;
+        }
+        if announced() == Answers::InAnotherMode {
+            self.answer(of, reply::error(Some(id), INVALID_PARAMS, "not a mode that the client takes", None));
             return None;
         }
         if matches!(way, Way::Any) && !session.listens() && session.calls.take_json_only(&of.target) {
@@ -221,6 +232,8 @@ enum End {
     TooLate,
     CallOver,
     SessionOver,
+    /// The target's session is, and the client's goes on.
+    Parted,
 }
 
 impl Watched {
@@ -243,7 +256,7 @@ impl Watched {
             () = self.ask.closed.cancelled() => End::Closed,
             () = self.over.cancelled() => End::CallOver,
             () = self.session.ended.cancelled() => End::SessionOver,
-            () = self.ask.of.gone.cancelled() => End::SessionOver,
+            () = self.ask.of.gone.cancelled() => End::Parted,
             () = self.sessions.tasks.stop.cancelled() => End::SessionOver,
             end = timeout_at(until, waited) => end.unwrap_or(End::TooLate),
         };
@@ -264,13 +277,16 @@ impl Watched {
         // A call that hands it back can be handed nothing any more, so this ends.
         while self.call.is_some() || !*listening.borrow() {
             let to = self.call.as_deref().map_or(To::Any, To::Call);
-            let Some(Handed { clock: _, written }) =
+            let Some(Handed { clock: _, handled }) =
                 self.session.calls.deliver(&self.ask.of.target, to, json)
             else {
                 break;
             };
-            if written.await.is_ok() {
-                return Ok(());
+            match handled.await {
+                Ok(Handling::Written) => return Ok(()),
+                Ok(Handling::NoRoom) => return Err(Fault::Overloaded),
+                // Another may take it.
+                Err(_) => {}
             }
         }
         drop(listening.wait_for(|listening| *listening).await);
@@ -291,9 +307,9 @@ impl Watched {
             End::NoRoom => (INTERNAL, "there is no room for so large a request now".to_owned()),
             End::TooLate => (TIMED_OUT, format!("the client did not answer within {seconds} s")),
             End::CallOver => (INTERNAL, "the call that it belonged to is over".to_owned()),
-            End::SessionOver => (INTERNAL, "the client's session is over".to_owned()),
+            End::SessionOver | End::Parted => (INTERNAL, SESSION_OVER.to_owned()),
         };
-        if let End::TooLate | End::CallOver = end {
+        if let End::TooLate | End::CallOver | End::Parted = end {
             let notice =
                 reply::cancelled(self.ours.json().as_bytes(), "nobody waits for the answer any more");
             self.session.tell(&self.ask.of.target, &notice);

@@ -51,9 +51,10 @@ struct Entry {
 
 /// A message that waits to be written on a call's stream.
 #[derive(Debug)]
-struct Waiting {
-    json: Bytes,
-    written: oneshot::Sender<Written>,
+pub struct Waiting {
+    /// It.
+    pub json: Bytes,
+    handled: oneshot::Sender<Handling>,
 }
 
 /// Which call a message is for.
@@ -72,13 +73,27 @@ pub enum To<'a> {
 pub struct Handed {
     /// The call's clock.
     pub clock: Arc<Pause>,
-    /// Tells that it was written; an error, where the call's stream ended before that, or never became one.
-    pub written: oneshot::Receiver<Written>,
+    /// Tells what became of it; an error, where the call's stream ended before that, or never became one.
+    pub handled: oneshot::Receiver<Handling>,
 }
 
-/// A message that was handed to a call was written on its stream.
-#[derive(Debug)]
-pub struct Written;
+/// What became of a message that was handed to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handling {
+    /// It was written on the call's stream.
+    Written,
+    /// There was no room to keep it.
+    NoRoom,
+}
+
+impl Waiting {
+    /// Tells whoever handed it over.
+    pub fn tell(self, handling: Handling) {
+        if self.handled.send(handling).is_err() {
+            tracing::trace!(?handling, "few wait for this to be told");
+        }
+    }
+}
 
 /// A request that was in flight when all were ended: what its target must be told of.
 #[derive(Debug)]
@@ -191,12 +206,12 @@ impl Calls {
         };
         let (_, entry) = calls.running.iter_mut().find(|(id, entry)| fits(id, entry))?;
         let clock = Arc::clone(&entry.clock);
-        let (sender, written) = oneshot::channel();
-        entry.waiting.push(Waiting { json: message.clone(), written: sender });
+        let (sender, handled) = oneshot::channel();
+        entry.waiting.push(Waiting { json: message.clone(), handled: sender });
         if let Some(delivered) = &calls.delivered {
             delivered.send_modify(|count| *count = count.wrapping_add(1));
         }
-        Some(Handed { clock, written })
+        Some(Handed { clock, handled })
     }
 }
 
@@ -258,16 +273,11 @@ impl Call {
     }
 
     /// What was handed to it, to be written now.
-    pub fn take_waiting(&self) -> Vec<Bytes> {
+    pub fn take_waiting(&self) -> Vec<Waiting> {
         let mut calls = self.session.calls.0.lock();
         let waiting = calls.running.get_mut(&*self.key()).map(|entry| std::mem::take(&mut entry.waiting));
         drop(calls);
-        let written = |Waiting { json, written }| {
-            // Few wait for this to be told.
-            drop(written.send(Written));
-            json
-        };
-        waiting.unwrap_or_default().into_iter().map(written).collect()
+        waiting.unwrap_or_default()
     }
 
     /// Notes that its answer is no stream, or is one no longer: nothing can be handed to it, and what waits goes another

@@ -69,6 +69,13 @@ impl Channel {
         }
     }
 
+    /// Lets go of a large message that waits for a client which has no GET stream open.
+    pub fn let_go_of_large(&self) {
+        if !*self.listening.borrow() {
+            self.outbox.let_go(u64::MAX);
+        }
+    }
+
     /// Whether the client reads its GET stream, or may come back to it: one whose events have ids was opened before.
     pub fn may_be_read(&self) -> bool {
         self.name.get().is_some() || *self.listening.borrow()

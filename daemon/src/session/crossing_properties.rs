@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Session,
     asks::{Answered, Ask, AskId},
-    calls::{Beginning, Call, Handed, To, Written},
+    calls::{Beginning, Call, Handed, Handling, To},
     targets::TargetSession,
     task_ids,
 };
@@ -135,8 +135,18 @@ struct World {
     asks: [HashMap<u64, Open>; 2],
     issued: [u64; 2],
     said: u64,
-    receipts: HashMap<Bytes, oneshot::Receiver<Written>>,
+    receipts: HashMap<Bytes, oneshot::Receiver<Handling>>,
     written: HashSet<Bytes>,
+}
+
+/// Writes what waits for a call, and says so.
+fn written(call: &Call) -> Vec<Bytes> {
+    let write = |waiting: crate::session::calls::Waiting| {
+        let json = waiting.json.clone();
+        waiting.tell(Handling::Written);
+        json
+    };
+    call.take_waiting().into_iter().map(write).collect()
 }
 
 fn raw(name: usize) -> &'static [u8] {
@@ -184,7 +194,7 @@ impl World {
             Step::Write { call } => {
                 let Some(call) = self.chosen(call) else { return };
                 let wanted = std::mem::take(&mut self.running[call].waiting);
-                assert_eq!(self.running[call].call.take_waiting(), wanted);
+                assert_eq!(written(&self.running[call].call), wanted);
                 self.written.extend(wanted);
             }
             Step::Progress { at, token } => {
@@ -282,11 +292,11 @@ impl World {
         let fits = |call: &&mut Running| {
             call.at == at && call.stream && !call.cancelled && call.waiting.len() < 64 && fits(call)
         };
-        let Some(Handed { clock: _, written }) = handed else {
+        let Some(Handed { clock: _, handled }) = handed else {
             assert!(self.running.iter_mut().find(fits).is_none(), "it found no call");
             return;
         };
-        self.receipts.insert(message.clone(), written);
+        self.receipts.insert(message.clone(), handled);
         // Which of those that fit is the gateway's to choose; that it is one of them is looked at when it is written.
         let mut left: Vec<&mut Running> = self.running.iter_mut().filter(fits).collect();
         assert!(!left.is_empty(), "it went to a call that it is not for");
@@ -298,7 +308,7 @@ impl World {
         let mut found = 0;
         for call in left {
             let mut wanted = std::mem::take(&mut call.waiting);
-            let wrote = call.call.take_waiting();
+            let wrote = written(&call.call);
             if wrote.contains(&message) {
                 found += 1;
                 wanted.push(message.clone());

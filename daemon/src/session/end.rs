@@ -92,6 +92,15 @@ impl Sessions {
         }
     }
 
+    /// Has clients that are away not hold what others need.
+    pub(super) fn let_go_of_large_messages(&self) {
+        for session in self.all() {
+            if let Some(channel) = session.known_channel() {
+                channel.let_go_of_large();
+            }
+        }
+    }
+
     /// Ends one session that the configuration revokes.
     pub(super) fn revoke(self: &Arc<Self>, session: Arc<Session>) {
         let sessions = Arc::clone(self);

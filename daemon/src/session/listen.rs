@@ -54,7 +54,9 @@ impl Sessions {
             tokio::select! {
                 () = session.ended.cancelled() => {}
                 () = open.unheard.cancelled() => {}
-                () = sessions.tasks.drain.cancelled() => {}
+                // What calls that still run have a bridged server ask, it asks here alone.
+                () = sessions.tasks.drain.cancelled(), if !open.target.is_bridged() => {}
+                () = sessions.tasks.stop.cancelled() => {}
                 () = sessions.hear(&session, &open) => {}
             }
         });
@@ -68,7 +70,7 @@ impl Sessions {
                 Heard::Ended => pause = FIRST_PAUSE,
                 Heard::Failed => pause = (pause * 2).min(LONGEST_PAUSE),
             }
-            if timeout(pause, open.gone.cancelled()).await.is_ok() {
+            if self.tasks.drain.is_cancelled() || timeout(pause, open.gone.cancelled()).await.is_ok() {
                 return;
             }
         }

@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, sync::OnceLock};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -52,6 +52,24 @@ pub struct Read {
     pub closed: bool,
 }
 
+impl Ring {
+    /// Small messages are slices of buffers that may be much larger, while their own bytes are what is counted: what is
+    /// kept on is copied, all into one.
+    fn gather(&mut self) {
+        let mut small = BytesMut::with_capacity(self.bytes.min(MOST_BYTES));
+        for held in self.held.iter().filter(|held| held.message.len() <= SMALL) {
+            small.extend_from_slice(&held.message);
+        }
+        let mut small = small.freeze();
+        for held in &mut self.held {
+            held.share = None;
+            if held.message.len() <= SMALL {
+                held.message = small.split_to(held.message.len());
+            }
+        }
+    }
+}
+
 impl Outbox {
     /// Adds a message of our own, which is small; its number. Numbers begin at 1 and grow by 1.
     pub fn push(&self, message: Bytes) -> u64 {
@@ -70,8 +88,6 @@ impl Outbox {
         } else {
             None
         };
-        // A small one is a slice of a buffer that may be much larger, and what is counted is its own bytes.
-        let message = if message.len() <= SMALL { Bytes::copy_from_slice(&message) } else { message };
         Ok(self.add(Held { message, share }))
     }
 
@@ -93,11 +109,24 @@ impl Outbox {
         number
     }
 
+    /// Lets go of a large message that is kept though it was written, up to number `written`: a client that lost it may not
+    /// hold what others need. Then it is missing among the others.
+    pub fn let_go(&self, written: u64) {
+        let mut ring = self.ring.lock();
+        // It displaced whatever was before it, so it is the first.
+        let is_large = ring.held.front().is_some_and(|held| held.share.is_some());
+        if is_large && ring.gone < written {
+            let message = ring.held.pop_front();
+            ring.bytes -= message.map_or(0, |held| held.message.len());
+            ring.gone += 1;
+        }
+    }
+
     /// Says that no message will come any more. What it holds is counted elsewhere from now on.
     pub fn close(&self) {
         let mut ring = self.ring.lock();
         ring.closed = true;
-        ring.held.iter_mut().for_each(|held| held.share = None);
+        ring.gather();
         drop(ring);
         if let Some(changed) = self.changed.get() {
             changed.send_modify(|_| {});
@@ -139,11 +168,21 @@ mod tests {
     }
 
     #[test]
-    fn a_small_message_that_is_kept_holds_on_to_no_buffer_and_a_large_one_needs_room() {
+    fn small_messages_that_are_kept_on_hold_on_to_no_buffer_and_a_large_one_needs_room() {
         let (outbox, budget) = (Outbox::default(), Budget::new(MOST_BYTES as u64 + 10));
         let buffer = Bytes::from(vec![b'x'; 1 << 20]);
+        let kept = Outbox::default();
+        for text in [buffer.slice(..10), buffer.slice(..=SMALL), Bytes::from_static(b"last")] {
+            kept.take(text, &budget).unwrap();
+        }
+        let before = kept.read(0).messages;
+        kept.close();
+        let (messages, own) = (kept.read(0).messages, [false, true, false]);
+        assert_eq!(messages, before);
+        for (((_, message), (_, before)), own) in messages.iter().zip(&before).zip(own) {
+            assert_eq!(message.as_ptr() == before.as_ptr(), own, "{} bytes", message.len());
+        }
         outbox.take(buffer.slice(..10), &budget).unwrap();
-        assert_ne!(outbox.read(0).messages.first().unwrap().1.as_ptr(), buffer.as_ptr());
         let large = || buffer.slice(..=MOST_BYTES);
         assert_eq!(outbox.take(large(), &budget), Ok(2));
         assert_eq!(Outbox::default().take(large(), &budget), Err(Fault::Overloaded));

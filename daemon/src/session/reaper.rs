@@ -39,12 +39,19 @@ const TICK: Duration = Duration::from_millis(1);
 /// Runs until the drain. Sessions do not end with it: their records stay.
 pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Command>) {
     let mut wheel = Wheel::default();
-    let mut revoked = sessions.revoked.subscribe();
+    // When the configuration ends more sessions, until it has.
+    let mut due = None;
     let mut sweep = interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        let now = sessions.now();
+        if due.is_some_and(|due| due <= now) {
+            sessions.end_revoked();
+        }
+        let comes_in = sessions.revoked.load().comes_in(now);
+        due = comes_in.map(|wait| now.plus(wait));
         // Beyond a day it is looked at again anyhow.
-        let next = revoked.borrow_and_update().comes_in(sessions.now()).unwrap_or(LONGEST).min(LONGEST);
+        let wait = comes_in.unwrap_or(LONGEST).min(LONGEST) + TICK;
         tokio::select! {
             () = sessions.tasks.drain.cancelled() => return,
             command = commands.recv() => match command {
@@ -57,15 +64,12 @@ pub(super) async fn run(sessions: Arc<Sessions>, mut commands: mpsc::Receiver<Co
                 wheel.timers.remove(&key);
                 look(&sessions, key, &mut wheel);
             }
-            changed = timeout(next + TICK, revoked.changed()) => match changed {
-                Ok(Ok(())) => {}
-                // Its sender is gone with the sessions.
-                Ok(Err(_)) => return,
-                Err(_) => sessions.end_revoked(),
-            },
+            // Either way it is looked at above.
+            _ = timeout(wait, sessions.revoked_anew.notified()) => {}
             _ = sweep.tick() => {
                 // Those again whose end could not be stored.
                 sessions.end_revoked();
+                sessions.let_go_of_large_messages();
                 sessions.finished.sweep(sessions.now());
                 let sessions = Arc::clone(&sessions);
                 sessions.tasks.clone().spawn(async move { sweep_store(&sessions).await });

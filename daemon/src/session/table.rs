@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use dashmap::{DashMap, Entry};
 use mooring_crds::config::LimitsConfig;
 use mooring_runtime::{Clock, Tasks, Timestamp};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use super::{
     Session, elsewhere,
@@ -67,7 +67,9 @@ pub struct Sessions {
     /// Streams that have their answer.
     pub(crate) finished: Finished,
     /// Which sessions the current configuration ends.
-    pub(super) revoked: watch::Sender<Revoked>,
+    pub(super) revoked: ArcSwap<Revoked>,
+    /// Fires when these are others.
+    pub(super) revoked_anew: Notify,
     reaper: mpsc::Sender<Command>,
 }
 
@@ -161,7 +163,8 @@ impl Sessions {
             limits: ArcSwap::default(),
             principals: Principals::default(),
             finished: Finished::default(),
-            revoked: watch::Sender::default(),
+            revoked: ArcSwap::default(),
+            revoked_anew: Notify::new(),
             reaper,
         });
         tasks.spawn(reaper::run(Arc::clone(&sessions), commands));
@@ -174,7 +177,8 @@ impl Sessions {
         let older = self.targets.swap(Arc::new(snapshot.targets.clone()));
         self.limits.store(Arc::new(snapshot.config.limits.clone()));
         // Before the sweep: a session that is entered meanwhile is judged by whoever enters it.
-        self.revoked.send_replace(revoked);
+        self.revoked.store(Arc::new(revoked));
+        self.revoked_anew.notify_one();
         self.end_revoked();
         let stays = |old: &Arc<Target>| snapshot.targets.iter().any(|new| Arc::ptr_eq(old, new));
         if !older.iter().all(stays) {
@@ -286,7 +290,7 @@ impl Sessions {
 
     /// Whether the configuration of now ends this session.
     pub(super) fn revokes(&self, session: &Session) -> bool {
-        let revoked = self.revoked.borrow();
+        let revoked = self.revoked.load();
         !revoked.is_nothing() && revoked.covers(&session.stored().record, self.now())
     }
 

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::{sync::watch, time::timeout};
 
 pub use super::target_session::TargetSession;
-use super::{Session, listen::LISTENED, table::Sessions};
+use super::{Session, Ties, listen::LISTENED, table::Sessions};
 use crate::{
     capabilities::ServerCapabilities,
     fault::Fault,
@@ -26,6 +26,18 @@ pub(super) enum Slot {
     Opening(watch::Receiver<Option<Outcome>>),
     /// It is there.
     Open(Arc<TargetSession>),
+}
+
+/// Takes out what is open at targets that the record knows no session at: another replica has parted from it.
+pub(super) fn drop_untied(ties: &mut Ties) {
+    let Ties { record, slots, .. } = ties;
+    slots.retain(|uid, slot| match slot {
+        Slot::Open(open) if !record.targets.contains_key(uid) => {
+            open.gone.cancel();
+            false
+        }
+        Slot::Open(_) | Slot::Opening(_) => true,
+    });
 }
 
 type Outcome = Result<Arc<TargetSession>, Fault>;

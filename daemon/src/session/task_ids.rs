@@ -1,9 +1,10 @@
 //! Pure: ids of tasks. A target's task is shown to the client under its target's alias, so that two targets' tasks never
 //! meet and each leads back to its own (2025-11-25, tasks; DESIGN §4).
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use bytes::Bytes;
+use memchr::memmem::Finder;
 
 use crate::jsonrpc::{
     envelope::{RELATED_TASK, text},
@@ -27,10 +28,13 @@ const ASKED: [&[&str]; 1] = [&["params", "_meta", RELATED_TASK, "taskId"]];
 /// The same in the client's answer.
 const ANSWERED: [&[&str]; 1] = [&["result", "_meta", RELATED_TASK, "taskId"]];
 
+/// Sought in every message of a stream.
+static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""taskId""#));
+
 /// A message of the target of that alias, as the client is to read it.
 pub fn expose(message: &Bytes, alias: &str) -> Bytes {
     // Tasks are rare; only messages that speak of one are looked into.
-    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+    if TASK_ID.find(message).is_none() {
         return message.clone();
     }
     edit(message, &PLACES, |own| Some(exposed(own, alias)))
@@ -38,7 +42,7 @@ pub fn expose(message: &Bytes, alias: &str) -> Bytes {
 
 /// A request of the target of that alias to the client, as the client is to read it.
 pub fn expose_asked(message: &Bytes, alias: &str) -> Bytes {
-    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+    if TASK_ID.find(message).is_none() {
         return message.clone();
     }
     edit(message, &ASKED, |own| Some(exposed(own, alias)))
@@ -46,7 +50,7 @@ pub fn expose_asked(message: &Bytes, alias: &str) -> Bytes {
 
 /// The client's answer to such a request, as the target is to read it.
 pub fn own_answered(message: &Bytes, alias: &str) -> Bytes {
-    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+    if TASK_ID.find(message).is_none() {
         return message.clone();
     }
     edit(message, &ANSWERED, |exposed| own_of(exposed, alias))
@@ -54,7 +58,7 @@ pub fn own_answered(message: &Bytes, alias: &str) -> Bytes {
 
 /// A message of the client's, as the target of that alias is to read it.
 pub fn own(message: &Bytes, alias: &str) -> Bytes {
-    if memchr::memmem::find(message, br#""taskId""#).is_none() {
+    if TASK_ID.find(message).is_none() {
         return message.clone();
     }
     edit(message, &PLACES, |exposed| own_of(exposed, alias))

@@ -20,6 +20,8 @@ use crate::{
 
 /// The largest event that we hold of a stream that carries notifications.
 const EVENT_BYTES: usize = 1 << 20;
+/// The same of one in this process, which has what it asks of clients nowhere else to say: as large as on a call's stream.
+const BRIDGED_EVENT_BYTES: usize = 16 << 20;
 /// How long an answer of ours to a target's request may take to be taken.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
@@ -49,7 +51,8 @@ pub async fn open(
     }
     match classify(response.status(), response.headers()) {
         Class::Events => {
-            Ok(Some(Stream { body: response.into_body(), splitter: Splitter::new(EVENT_BYTES), last: None }))
+            let most = if target.is_bridged() { BRIDGED_EVENT_BYTES } else { EVENT_BYTES };
+            Ok(Some(Stream { body: response.into_body(), splitter: Splitter::new(most), last: None }))
         }
         Class::Refusal(status) => Err(TargetFailure::Status(status.as_u16())),
         Class::Json => Err(TargetFailure::Protocol("JSON where a GET asked for an event stream")),

@@ -94,3 +94,29 @@ async fn a_change_of_tools_is_told_to_those_alone_who_see_it() -> Outcome {
     assert_eq!(dora.tools().await?, ["a___y"]);
     Ok(())
 }
+
+#[tokio::test]
+async fn what_a_newer_token_lets_a_caller_see_stays_open_though_a_stream_was_opened_with_an_older_one()
+-> Outcome {
+    let (a, b) =
+        (ScriptedServer::start(Script::default()).await, ScriptedServer::start(Script::default()).await);
+    let mut provider = IdentityProvider::start().await?;
+    let rules = ", access: [{subjects: [alice], targets: [a]}, \
+                 {claims: [{claim: groups, values: [dev]}], targets: [b]}]";
+    let manifest =
+        gateway(&provider, "", rules) + &target("a", "tools", &a.url()) + &target("b", "tools", &b.url());
+    let moored = Moored::serve(manifest).await?;
+    let older = bearing(&moored, &provider.token(of("alice")).await?)?.initialize().await?;
+    assert!(!older.tools().await?.is_empty());
+    let mut stream = older.get().await?;
+    let mut claims = of("alice");
+    claims["groups"] = json!(["dev"]);
+    let newer = older.through(&bearing(&moored, &provider.token(claims).await?)?);
+    assert_eq!(newer.call("b___counter", json!({})).await?.tool_text().as_deref(), Some("1"));
+    // The stream looks at what its caller sees.
+    a.until_streams(1).await?;
+    a.set_tools(Script::echoing(["y"]).tools);
+    assert!(stream.next_message().await?.is_some());
+    assert_eq!(newer.call("b___counter", json!({})).await?.tool_text().as_deref(), Some("2"));
+    Ok(())
+}

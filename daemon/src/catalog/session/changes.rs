@@ -10,7 +10,7 @@ use super::super::{
     view::Hints,
 };
 use crate::{
-    capabilities::ClientCapabilities,
+    capabilities::{Answers, ClientCapabilities},
     jsonrpc::{self, Message, reply},
     target::{
         Target, Wire,
@@ -92,7 +92,7 @@ impl Hears<'_> {
     async fn attend(&self, message: &Message, kinds: &mut ByKind<bool>) {
         if let jsonrpc::Kind::Request { id, method, .. } = &message.kind
             && method.as_str() == "roots/list"
-            && self.capabilities.answers("roots/list", None)
+            && self.capabilities.answers("roots/list", None) == Answers::Yes
         {
             stream::send_answer(self.target, self.wire, reply::result(id, br#"{"roots":[]}"#)).await;
             return;
