@@ -252,8 +252,12 @@ async fn a_process_that_dies_says_how_and_why_and_its_session_is_gone() -> Outco
 
 #[tokio::test]
 async fn a_process_that_cannot_begin_a_session_is_named_to_the_caller() -> Outcome {
-    for (handshake, told) in [("die", "no module named weather"), ("refuse", "not you"), ("ignore", "5 s")] {
-        let moored = serve(&["--handshake", handshake], "").await?;
+    for (handshake, seconds, told) in
+        [("die", 5, "no module named weather"), ("refuse", 5, "not you"), ("ignore", 2, "2 s")]
+    {
+        let target = manifest::command("a", "tools", &[SERVER, "--handshake", handshake], "")
+            .replace("spec: {", &format!("spec: {{timeouts: {{connectSeconds: {seconds}}}, "));
+        let moored = Moored::serve(manifest::gateway("tools") + &target).await?;
         let session = moored.client()?.initialize().await?;
         let answer = session.call("a___read", json!({})).await?;
         let error = answer.response()["error"].to_string();

@@ -9,7 +9,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-use crate::manifests::{example_target, pods, session, working_gateway};
+use crate::manifests::{example_target, pods, session, showing_gateway};
 
 /// How long a change may take to reach the daemons' Secret.
 const BOUND: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ async fn header(session: &Session, name: &str) -> Result<Option<String>, ClientE
 async fn a_gateway_asks_a_server_with_a_token_of_its_own_account_that_the_cluster_takes_for_that_audience()
 -> Outcome {
     in_namespace("account_token", async |namespace| {
-        working_gateway(&namespace).await?;
+        showing_gateway(&namespace).await?;
         let credentials = "credentials: {type: ServiceAccountToken, serviceAccountToken: {audience: 'https://mcp.example'}}";
         namespace.apply(&format!("{}  {credentials}\n", example_target("second"))).await?;
         namespace.until_condition("mcptarget/second", "Ready", "True").await?;
@@ -64,7 +64,7 @@ async fn a_gateway_asks_a_server_with_a_token_of_its_own_account_that_the_cluste
 #[tokio::test]
 async fn a_secret_that_comes_late_changes_and_goes_reaches_the_daemons_and_rolls_no_pod() -> Outcome {
     in_namespace("credentials_rotate", async |namespace| {
-        working_gateway(&namespace).await?;
+        showing_gateway(&namespace).await?;
         let before = pods(&namespace).await?;
         let credentials =
             "credentials: {type: Headers, headers: [{name: X-Key, secretRef: {name: keys, key: k}}]}";

@@ -24,7 +24,7 @@ spec:
       - name: example
         image: local.test/example-server:dev
         imagePullPolicy: IfNotPresent
-        args: ["--listen", "0.0.0.0:8931", "--show", "x-key", "--show", "authorization"]
+        args: ["--listen", "0.0.0.0:8931"]
         ports: [{name: mcp, containerPort: 8931}]
         readinessProbe: {tcpSocket: {port: mcp}, periodSeconds: 1}
         resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 64Mi}}
@@ -47,7 +47,17 @@ pub(crate) fn example_target(name: &str) -> String {
 
 /// The gateway `tools` with the example server as its one target, `first`, all of it ready.
 pub(crate) async fn working_gateway(namespace: &Namespace) -> Result<(), Failure> {
-    let all = [EXAMPLE_SERVER, &manifest::gateway("tools"), &example_target("first")].concat();
+    working_gateway_of(namespace, EXAMPLE_SERVER).await
+}
+
+/// The same where the server shows its callers with which headers they ask, by a tool of its own.
+pub(crate) async fn showing_gateway(namespace: &Namespace) -> Result<(), Failure> {
+    let shows = r#""0.0.0.0:8931", "--show", "x-key", "--show", "authorization"]"#;
+    working_gateway_of(namespace, &EXAMPLE_SERVER.replace(r#""0.0.0.0:8931"]"#, shows)).await
+}
+
+async fn working_gateway_of(namespace: &Namespace, server: &str) -> Result<(), Failure> {
+    let all = [server, &manifest::gateway("tools"), &example_target("first")].concat();
     namespace.apply(&all).await?;
     namespace.until_condition("mcpgateway/tools", "Ready", "True").await?;
     namespace.until_condition("mcptarget/first", "Ready", "True").await?;
