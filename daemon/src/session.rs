@@ -258,7 +258,12 @@ impl Session {
     /// Whether anything that a target says outside of calls would reach the client: it listens, or it announced that it
     /// answers requests.
     pub fn wants_word(&self) -> bool {
-        self.answers_requests || self.known_channel().is_some_and(|channel| *channel.listening.borrow())
+        self.answers_requests || self.listens()
+    }
+
+    /// Whether its client has a GET stream open.
+    fn listens(&self) -> bool {
+        self.known_channel().is_some_and(|channel| *channel.listening.borrow())
     }
 
     /// Claims the right to end it, where nobody else has it.

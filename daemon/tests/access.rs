@@ -2,6 +2,8 @@
 //! Not a black box, since `moored serve` reads its manifests once.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/listening.rs"]
+mod listening;
 #[path = "support/gateway.rs"]
 mod support;
 
@@ -11,11 +13,7 @@ use e2e::{
     client::{Client, ClientError, Event, Events, Session},
     scripted::{Script, ScriptedServer},
 };
-use moored::{
-    config::secrets::Secrets,
-    gateway::Gateway,
-    listener::{self, Routes},
-};
+use moored::{config::secrets::Secrets, gateway::Gateway};
 use mooring_crds::config::{AccessRule, GatewayConfig, TargetConfig};
 use serde_json::json;
 
@@ -52,9 +50,7 @@ async fn listening(config: GatewayConfig) -> (Arc<Gateway>, Session) {
     let shared = support::shared();
     let tasks = shared.tasks.clone();
     let gateway = Gateway::start(config, Secrets::default(), shared);
-    let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let url = format!("http://{}/mcp", socket.local_addr().unwrap());
-    tasks.spawn(listener::serve(socket, Routes::one(Arc::clone(&gateway)), tasks.clone()));
+    let url = listening::listen(&gateway, &tasks).await;
     let session = Client::new(&url).unwrap().initialize().await.unwrap();
     (gateway, session)
 }

@@ -2,10 +2,10 @@
 //! From inside, since the bound is a share of the machine's memory otherwise.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/listening.rs"]
+mod listening;
 #[path = "support/gateway.rs"]
 mod support;
-
-use std::sync::Arc;
 
 use e2e::{
     client::{Client, Session},
@@ -15,7 +15,6 @@ use http::StatusCode;
 use moored::{
     config::secrets::Secrets,
     gateway::{Gateway, Shared},
-    listener::{self, Routes},
     receive::Budget,
 };
 use mooring_crds::config::{GatewayConfig, TargetConfig};
@@ -39,9 +38,7 @@ async fn session(target: &ScriptedServer) -> Session {
     };
     let config = GatewayConfig { targets: vec![target], ..support::config() };
     let gateway = Gateway::start(config, Secrets::default(), shared);
-    let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let url = format!("http://{}/mcp", socket.local_addr().unwrap());
-    tasks.spawn(listener::serve(socket, Routes::one(Arc::clone(&gateway)), tasks.clone()));
+    let url = listening::listen(&gateway, &tasks).await;
     Client::new(&url).unwrap().initialize().await.unwrap()
 }
 

@@ -6,6 +6,8 @@
 mod ends;
 #[path = "store_faults/idle.rs"]
 mod idle;
+#[path = "support/listening.rs"]
+mod listening;
 #[path = "store_faults/replica.rs"]
 mod replica;
 #[path = "store_faults/streams.rs"]

@@ -204,11 +204,6 @@ impl Session {
         }
         self.calls.deliver(target, To::Any, json).is_some()
     }
-
-    /// Whether its client has a GET stream open.
-    fn listens(&self) -> bool {
-        self.known_channel().is_some_and(|channel| *channel.listening.borrow())
-    }
 }
 
 /// A request that is watched over to its end.

@@ -14,7 +14,6 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use moored::{
     gateway::{Gateway, Shared},
-    listener::{self, Routes},
     receive::Budget,
     session::{id::Key, record::Record},
     store::{Change, Deleted, Records, Revision, Store, StoreError, Stored, Written, memory::Memory},
@@ -153,9 +152,7 @@ impl Replica {
         let shared =
             Shared { tasks: tasks.clone(), budget: Budget::new(1 << 26), ..crate::support::shared() };
         let gateway = Gateway::start_with(config, shared, Store::new(store.clone()));
-        let socket = listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let url = format!("http://{}/mcp", socket.local_addr().unwrap());
-        tasks.spawn(listener::serve(socket, Routes::one(Arc::clone(&gateway)), tasks.clone()));
+        let url = crate::listening::listen(&gateway, &tasks).await;
         Self { url, gateway, client: Client::builder(TokioExecutor::new()).build_http() }
     }
 
