@@ -96,7 +96,7 @@ fn id_of(open: &TargetSession) -> String {
 async fn a_target_that_is_removed_is_parted_from_and_heard_no_more() {
     let server = ScriptedServer::start(Script::echoing(["echo"])).await;
     let (gateway, session) = gateway(target(&server), Secrets::default()).await;
-    let _stream = session.channel().take_stream(&session.ended);
+    let _stream = session.channel().take_stream(&session.ended, None);
     let open = using(&gateway, &session, "t").await;
     let id = id_of(&open);
     server.until("its stream", |server| server.push_to(&id, LOG) == 1).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_target_that_is_removed_is_parted_from_and_heard_no_more() {
 async fn a_target_that_is_configured_anew_keeps_its_session_and_is_heard_by_what_it_is_now() {
     let server = ScriptedServer::start(Script::echoing(["echo"])).await;
     let (gateway, session) = gateway(target(&server), Secrets::default()).await;
-    let _stream = session.channel().take_stream(&session.ended);
+    let _stream = session.channel().take_stream(&session.ended, None);
     let open = using(&gateway, &session, "t").await;
     let id = id_of(&open);
     server.until("its stream", |server| server.push_to(&id, LOG) == 1).await.unwrap();

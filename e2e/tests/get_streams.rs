@@ -125,6 +125,26 @@ async fn a_newer_get_stream_takes_the_place_of_the_older_one_which_ends() -> Out
 }
 
 #[tokio::test]
+async fn what_was_said_while_no_get_stream_was_open_comes_on_the_next_one_and_on_that_alone() -> Outcome {
+    let Listening { target, moored, session, mut events, primer: _, at_target } =
+        listening("2025-11-25").await?;
+    let say = |n: u64| target.push_to(&at_target, &updated(n).to_string());
+    say(1);
+    assert_eq!(next(&mut events).await?.message(), Some(updated(1)));
+    drop(events);
+    moored.until_metrics(|metrics| metrics.sum("mooring_streams", &[]) < 0.5).await?;
+    say(2);
+    let mut fresh = session.get().await?;
+    next(&mut fresh).await?;
+    assert_eq!(next(&mut fresh).await?.message(), Some(updated(2)));
+    let mut fresher = session.get().await?;
+    next(&mut fresher).await?;
+    say(3);
+    assert_eq!(next(&mut fresher).await?.message(), Some(updated(3)));
+    Ok(())
+}
+
+#[tokio::test]
 async fn another_session_hears_nothing_of_it() -> Outcome {
     let mut listening = listening("2025-11-25").await?;
     let other = listening.moored.client()?.initialize().await?;

@@ -67,8 +67,8 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
             return Ok(resume::post(context, &session, &position));
         }
         // A stream of a process that is gone, or an id that is none of ours, starts afresh.
-        Some(position) if here(&position) => position.message,
-        Some(_) | None => session.known_channel().map_or(0, |channel| channel.outbox.newest()),
+        Some(position) if here(&position) => Some(position.message),
+        Some(_) | None => None,
     };
     context.account.place = Some(sessions.open_stream(&session)?);
     let channel = session.channel();
@@ -79,13 +79,15 @@ pub(super) async fn get(context: &mut Context<'_>) -> Result<Response<Answer>, F
         }
     };
     let view = context.gateway.view_of(&session, context.account.started);
+    let messages = channel.outbox.follow();
+    let (over, written) = channel.take_stream(&session.ended, behind);
     let listening = Listening {
         changes: view.changes(),
         view,
-        messages: channel.outbox.follow(),
-        over: channel.take_stream(&session.ended),
+        messages,
+        over,
         name,
-        written: behind,
+        written,
         told: session.seen.marks(),
         gateway: Arc::clone(context.gateway),
         caller: context.caller()?.clone(),
@@ -118,8 +120,10 @@ impl Listening {
         loop {
             self.messages.mark_unchanged();
             self.changes.mark_unchanged();
-            self.said(&mut write);
-            self.news(&mut write);
+            let news = self.news();
+            // Last, since what is handed must leave.
+            self.said(&mut write)?;
+            write.extend_from_slice(&news);
             if !write.is_empty() {
                 return Some(Bytes::from(write));
             }
@@ -149,19 +153,21 @@ impl Listening {
         }
     }
 
-    /// What targets said that the client has not read.
-    fn said(&mut self, write: &mut Vec<u8>) {
-        for (number, json) in self.session.channel().outbox.read(self.written).messages {
+    /// What targets said that the client has not read; none where this stream is over.
+    fn said(&mut self, write: &mut Vec<u8>) -> Option<()> {
+        for (number, json) in self.session.channel().hand(&self.over, self.written)? {
             if let Some(name) = &self.name {
                 sse::write_id(write, name, number);
             }
             write.extend_from_slice(&sse::message(&json));
             self.written = number;
         }
+        Some(())
     }
 
     /// Lists that the client was neither shown nor told of yet.
-    fn news(&mut self, write: &mut Vec<u8>) {
+    fn news(&mut self) -> Vec<u8> {
+        let mut write = Vec::new();
         let merged = self.view.merged();
         let snapshot = self.gateway.snapshot();
         // By the newest token: the one that this stream was opened with may have said something else.
@@ -172,7 +178,7 @@ impl Listening {
         let filter: Filter<'_> = visible.as_ref().map(|visible| visible as _);
         let kinds = merged.changes_since(&self.session.seen.marks(), &self.told, filter);
         if kinds.is_empty() {
-            return;
+            return write;
         }
         let marks = merged.marks(filter);
         for kind in &kinds {
@@ -181,6 +187,7 @@ impl Listening {
         for method in kind::notifications(&kinds) {
             write.extend_from_slice(&sse::message(&reply::notification(method)));
         }
+        write
     }
 }
 

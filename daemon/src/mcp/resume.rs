@@ -81,6 +81,10 @@ impl Resumed {
                 self.written = number;
             }
             self.over = read.closed;
+            // Behind the read: a connection that takes it over later begins with what its client has.
+            if self.post.has_parted(Some(self.reader)).is_some() {
+                return None;
+            }
             if !write.is_empty() {
                 return Some(Bytes::from(write));
             }

@@ -34,6 +34,17 @@ struct Kept {
     name: String,
 }
 
+impl Kept {
+    /// Whether another connection has it: what is kept is read there. To be looked at behind the keeping, since who takes
+    /// it over before that finds the message, and who does so later asks for what its client has not got.
+    fn is_taken(&self) -> bool {
+        match self.post.has_parted(self.reader) {
+            Some(Parted::Taken) => true,
+            Some(Parted::GivenUp) | None => false,
+        }
+    }
+}
+
 impl ClientStream {
     /// None: the client takes JSON only.
     pub(super) fn none() -> Self {
@@ -91,6 +102,9 @@ impl ClientStream {
     ) -> Result<(), Fault> {
         if let Some(kept) = &self.kept {
             let number = kept.post.outbox.take(json.clone(), budget)?;
+            if kept.is_taken() {
+                return Ok(());
+            }
             sse::write_id(into, &kept.name, number);
         }
         match came.filter(|event| event.plain) {
@@ -103,7 +117,11 @@ impl ClientStream {
     /// Writes a message of our own.
     pub(super) fn say(&self, into: &mut Vec<u8>, json: &Bytes) {
         if let Some(kept) = &self.kept {
-            sse::write_id(into, &kept.name, kept.post.outbox.push(json.clone()));
+            let number = kept.post.outbox.push(json.clone());
+            if kept.is_taken() {
+                return;
+            }
+            sse::write_id(into, &kept.name, number);
         }
         into.extend_from_slice(&sse::message(json));
     }
@@ -141,5 +159,30 @@ impl ClientStream {
         if let Some(kept) = &mut self.kept {
             kept.reader = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::posts::Posts;
+
+    #[test]
+    fn what_another_connection_has_taken_over_is_kept_for_it_and_not_written_here() {
+        let (posts, budget) = (Posts::default(), Budget::new(1 << 20));
+        let (post, reader) = posts.open();
+        let kept = Kept { post: Arc::clone(&post), reader: Some(reader), name: "name".to_owned() };
+        let stream = ClientStream { kept: Some(kept), priming: true };
+        let mut write = Vec::new();
+        stream.write(&mut write, &Bytes::from_static(b"1"), None, &budget).unwrap();
+        assert!(!write.is_empty());
+        // Though the connection was not told yet: what it waited for was ready first.
+        let (_, _newer) = posts.take(post.number).unwrap();
+        write.clear();
+        stream.write(&mut write, &Bytes::from_static(b"2"), None, &budget).unwrap();
+        stream.say(&mut write, &Bytes::from_static(b"3"));
+        assert!(write.is_empty(), "a message went to two streams");
+        let numbers: Vec<u64> = post.outbox.read(0).messages.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 2, 3]);
     }
 }

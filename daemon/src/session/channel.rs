@@ -4,6 +4,7 @@
 
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,16 @@ pub struct Channel {
     /// Whether the client has sent `notifications/initialized`.
     pub initialized: watch::Sender<bool>,
     name: OnceLock<String>,
-    stream: Mutex<Option<CancellationToken>>,
+    stream: Mutex<Stream>,
+}
+
+/// The GET stream: one at a time, the newest.
+#[derive(Debug, Default)]
+struct Stream {
+    /// Fires when it ends; none where none is open.
+    over: Option<CancellationToken>,
+    /// The last message that any was handed.
+    handed: u64,
 }
 
 impl Channel {
@@ -44,19 +54,36 @@ impl Channel {
             listening: watch::Sender::new(false),
             initialized: watch::Sender::new(initialized),
             name: OnceLock::new(),
-            stream: Mutex::new(None),
+            stream: Mutex::default(),
         }
     }
 
-    /// Makes a new GET stream the one that gets the messages; the stream before it ends, with its token.
+    /// Makes a new GET stream the one that gets the messages; the stream before it ends, with its token. Also the message
+    /// behind which it begins: `behind`, where its client says so, else the last that a stream was handed.
     #[must_use]
-    pub fn take_stream(&self, ended: &CancellationToken) -> CancellationToken {
+    pub fn take_stream(&self, ended: &CancellationToken, behind: Option<u64>) -> (CancellationToken, u64) {
         let token = ended.child_token();
-        if let Some(older) = self.stream.lock().replace(token.clone()) {
+        let mut stream = self.stream.lock();
+        if let Some(older) = stream.over.replace(token.clone()) {
             older.cancel();
         }
+        let behind = behind.unwrap_or(stream.handed);
+        drop(stream);
         self.listening.send_replace(true);
-        token
+        (token, behind)
+    }
+
+    /// The messages behind number `after`, each with its number, for the GET stream of this token; none where it is over.
+    /// What one stream was handed, a newer one is not, unless its client asks for it.
+    pub fn hand(&self, over: &CancellationToken, after: u64) -> Option<Vec<(u64, Bytes)>> {
+        let mut stream = self.stream.lock();
+        // Under the lock: a newer stream begins either before this or behind what is handed here.
+        if over.is_cancelled() {
+            return None;
+        }
+        let messages = self.outbox.read(after).messages;
+        stream.handed = messages.last().map_or(stream.handed, |(number, _)| stream.handed.max(*number));
+        Some(messages)
     }
 
     /// Notes that the GET stream of this token has ended; a newer one stays.
@@ -64,7 +91,7 @@ impl Channel {
         let mut stream = self.stream.lock();
         // A newer stream has cancelled the token of this one.
         if !over.is_cancelled() {
-            *stream = None;
+            stream.over = None;
             self.listening.send_replace(false);
         }
     }
@@ -102,12 +129,35 @@ mod tests {
     #[test]
     fn the_newest_get_stream_gets_the_messages_and_an_older_one_takes_nothing_with_it() {
         let (channel, ended) = (Channel::new(true), CancellationToken::new());
-        let first = channel.take_stream(&ended);
-        let second = channel.take_stream(&ended);
+        let (first, _) = channel.take_stream(&ended, None);
+        let (second, _) = channel.take_stream(&ended, None);
         assert!(first.is_cancelled() && !second.is_cancelled());
         channel.leave_stream(&first);
         assert!(*channel.listening.borrow());
         channel.leave_stream(&second);
         assert!(!*channel.listening.borrow());
+    }
+
+    #[test]
+    fn a_message_is_handed_to_one_get_stream_and_to_another_only_where_its_client_asks_for_it() {
+        let (channel, ended) = (Channel::new(true), CancellationToken::new());
+        let say = |text: &'static str| channel.outbox.push(Bytes::from(text));
+        let numbers = |over: &CancellationToken, after| {
+            let messages = channel.hand(over, after)?;
+            Some(messages.into_iter().map(|(number, _)| number).collect::<Vec<_>>())
+        };
+        say("before the first");
+        let (first, behind) = channel.take_stream(&ended, None);
+        assert_eq!(numbers(&first, behind), Some(vec![1]));
+        say("while the second comes");
+        let (second, behind) = channel.take_stream(&ended, None);
+        assert_eq!(numbers(&first, 1), None, "it is over, though it was not told yet");
+        assert_eq!((behind, numbers(&second, behind)), (1, Some(vec![2])));
+        let (third, behind) = channel.take_stream(&ended, None);
+        assert_eq!((behind, numbers(&third, behind)), (2, Some(vec![])));
+        let (fourth, behind) = channel.take_stream(&ended, Some(1));
+        assert_eq!(numbers(&fourth, behind), Some(vec![2]));
+        ended.cancel();
+        assert_eq!(numbers(&fourth, 1), None);
     }
 }
