@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const PASTE: &str = include_str!("../../examples/quickstart.sh");
+const PASTE: &str = include_str!("../../../examples/quickstart.sh");
 
 #[test]
 fn the_readme_shows_the_lines_that_the_quickstart_prints() -> Outcome {
