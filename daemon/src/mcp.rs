@@ -15,6 +15,7 @@ mod metadata;
 mod notify;
 mod post;
 mod resume;
+mod subscription;
 mod tasks;
 mod unlisted;
 

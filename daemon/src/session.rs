@@ -26,6 +26,7 @@ pub mod reaper;
 pub mod record;
 pub mod revoked;
 pub mod state;
+pub mod subscribed;
 pub mod table;
 pub mod target_session;
 pub mod targets;

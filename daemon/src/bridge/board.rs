@@ -86,7 +86,7 @@ impl Board {
     }
 
     /// A session is over: its stream ends, and what it waits for is answered with an error. So is what the server
-    /// waits for: it gets these answers.
+    /// waits for. What it alone had subscribed to is taken back. The server gets these messages.
     pub(super) fn part(&mut self, party: Party) -> Vec<Bytes> {
         self.parties.retain(|(other, queue)| {
             if *other == party {
@@ -98,10 +98,18 @@ impl Board {
             std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.party == party);
         self.flights = kept;
         fail(gone, "the session ended while the request ran");
-        self.subscriptions.part(party);
+        let alone = self.subscriptions.part(party);
         let asked = self.asked.iter().filter(|(_, whom)| *whom == party);
         let unanswered: Vec<Bytes> = asked.map(|(id, _)| id.clone()).collect();
-        unanswered.iter().map(|id| self.unanswered(id)).collect()
+        let mut messages: Vec<Bytes> = unanswered.iter().map(|id| self.unanswered(id)).collect();
+        messages.extend(alone.iter().map(|uri| self.unsubscribe(uri)));
+        messages
+    }
+
+    /// Takes a subscription back in our own name: nobody waits for the answer.
+    fn unsubscribe(&mut self, uri: &str) -> Bytes {
+        let params = serde_json::json!({ "uri": uri }).to_string();
+        reply::request(&self.number().to_string(), "resources/unsubscribe", &params)
     }
 
     /// The server has ended: everybody is told.
@@ -181,6 +189,16 @@ impl Board {
                 self.left.pop_front();
             }
             self.left.push_back((flight.party, flight.id, flight.wire));
+        }
+    }
+
+    /// As [`Self::leave`], where the server was not sent the request.
+    pub(super) fn unsent(&mut self, number: u64) {
+        if let Some(at) = self.flights.iter().position(|flight| flight.number == number) {
+            let flight = self.flights.remove(at);
+            if let Some(uri) = &flight.subscribes {
+                self.subscriptions.remove(flight.party, uri);
+            }
         }
     }
 

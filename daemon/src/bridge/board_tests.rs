@@ -203,6 +203,25 @@ fn a_subscription_that_a_shared_server_refuses_is_none_and_takes_no_earlier_one_
 }
 
 #[test]
+fn what_only_a_session_that_parts_had_subscribed_to_is_taken_back_at_a_shared_server() {
+    let mut board = Board::new(true);
+    let ((one, _), (other, _)) = (board.join().unwrap(), board.join().unwrap());
+    for (party, id, uri) in [(one, "1", "x://a"), (one, "2", "x://b"), (other, "1", "x://b")] {
+        begin(&mut board, party, &about(id, "subscribe", uri)).unwrap();
+    }
+    // One that the server was never sent is none.
+    let unsent = begin(&mut board, one, &about("3", "subscribe", "x://c")).unwrap();
+    board.unsent(unsent.number);
+    let taken_back = |messages: &[Bytes]| -> Vec<String> {
+        let messages = messages.iter().map(|message| value(message));
+        messages.map(|message| format!("{} {}", message["method"], message["params"]["uri"])).collect()
+    };
+    assert_eq!(taken_back(&board.part(one)), [r#""resources/unsubscribe" "x://a""#]);
+    assert_eq!(taken_back(&board.part(other)), [r#""resources/unsubscribe" "x://b""#]);
+    assert_eq!(board.in_flight(), 0);
+}
+
+#[test]
 fn one_subscription_more_than_a_shared_server_may_have_is_refused() {
     let mut board = Board::new(true);
     let (party, _) = board.join().unwrap();

@@ -64,6 +64,7 @@ pub(super) struct Caller<'a> {
 pub(super) struct Flight {
     conversation: Arc<Conversation>,
     number: u64,
+    sent: bool,
 }
 
 impl Conversation {
@@ -102,8 +103,8 @@ impl Conversation {
 
     /// A session is over.
     pub(super) fn part(&self, party: Party) {
-        let answers = self.change(|board| board.part(party));
-        self.outlet.answer(&self.name, &answers);
+        let messages = self.change(|board| board.part(party));
+        self.outlet.answer(&self.name, &messages);
     }
 
     /// A request of a session; its answer comes from the reader. `aside` says whether more than that may come there.
@@ -117,10 +118,13 @@ impl Conversation {
         let Caller { party, headers } = caller;
         let Begun { number, message, queue } = self.change(|board| board.begin(party, message, id, aside))?;
         let reader = queue.read();
-        let flight = Flight { conversation: Arc::clone(self), number };
+        let mut flight = Flight { conversation: Arc::clone(self), number, sent: false };
         let Some(message) = message else { return Ok((reader, flight)) };
         match self.outlet.send(headers, message).await {
-            Ok(()) => Ok((reader, flight)),
+            Ok(()) => {
+                flight.sent = true;
+                Ok((reader, flight))
+            }
             // It was not executed, and no later one will be: the session is gone.
             Err(NotSent::Gone) => Err(Refusal::UnknownSession),
             Err(other) => Err(other.into()),
@@ -240,6 +244,8 @@ impl fmt::Debug for Conversation {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.conversation.change(|board| board.leave(self.number));
+        let left =
+            |board: &mut Board| if self.sent { board.leave(self.number) } else { board.unsent(self.number) };
+        self.conversation.change(left);
     }
 }

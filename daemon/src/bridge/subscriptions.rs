@@ -81,9 +81,13 @@ impl Subscriptions {
         self.of.iter().any(|(_, what)| &**what == uri)
     }
 
-    /// A session is over.
-    pub(super) fn part(&mut self, party: Party) {
+    /// A session is over; what it alone had subscribed to.
+    pub(super) fn part(&mut self, party: Party) -> Vec<Box<str>> {
+        let own = self.of.iter().filter(|(whose, _)| *whose == party).map(|(_, what)| what.clone());
+        let mut own: Vec<Box<str>> = own.collect();
         self.retain(|whose, _| whose != party);
+        own.retain(|uri| self.of.iter().all(|(_, what)| what != uri));
+        own
     }
 
     /// Whether a session hears that `uri` has changed: it has subscribed to it, or to one that it is part of, since what
@@ -120,7 +124,7 @@ mod tests {
         assert_eq!(hear(&all, "x://a/b"), [true, true, false]);
         assert_eq!(hear(&all, "x://ab"), [false, false, false]);
         assert_eq!(hear(&all, "x://"), [false; 3]);
-        all.part(2);
+        assert_eq!(all.part(2), ["x://a/b".into()]);
         assert_eq!(hear(&all, "x://a/b"), [true, false, false]);
         assert!(!all.remove(1, "x://a"));
         assert_eq!(hear(&all, "x://a"), [false; 3]);
@@ -134,6 +138,8 @@ mod tests {
         }
         assert!(all.remove(1, "x://a"));
         assert!(all.remove(1, "x://a"), "one that it has not is none that it takes from others");
+        assert_eq!(all.add(1, "x://a"), Ok(true));
+        assert!(all.part(1).is_empty());
         assert!(!all.remove(2, "x://a"));
     }
 
@@ -145,7 +151,7 @@ mod tests {
         }
         assert_eq!(all.add(2, "more"), Err(Full));
         assert_eq!(all.add(1, "7"), Ok(false), "it is there");
-        all.part(1);
+        assert_eq!(all.part(1).len(), MOST);
         assert_eq!(all.add(2, &"x".repeat(MOST_BYTES)), Ok(true));
         assert_eq!(all.add(2, "more"), Err(Full));
         all.remove(2, &"x".repeat(MOST_BYTES));

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::{
     Context,
     destination::{Destination, Finder},
+    subscription::Subscription,
     unlisted,
 };
 use crate::{
@@ -54,15 +55,24 @@ pub(super) async fn carry_out(
     asked: &Asked<'_>,
     share: Share,
 ) -> Result<Response<Answer>, Fault> {
-    let again = asked.destination.target.config.on_session_loss == OnSessionLoss::Reinitialize;
-    match attempt(context, asked, share).await {
+    let Asked { session, message, destination: Destination { target, .. }, .. } = asked;
+    let again = target.config.on_session_loss == OnSessionLoss::Reinitialize;
+    let subscription = Subscription::of(message);
+    if let Some(subscription) = &subscription {
+        subscription.sent(session, target);
+    }
+    let outcome = match attempt(context, asked, share).await {
         // Refused before it was executed, and never anything else: so it may be repeated, once (DESIGN §3.6).
         Err(Fault::TargetSessionLost { target: _, ran: false }) if again => {
             let share = context.gateway.shared.budget.share();
             Box::pin(attempt(context, asked, share)).await
         }
         outcome => outcome,
+    };
+    if let (Some(subscription), Ok(answer)) = (&subscription, &outcome) {
+        subscription.answered(session, target, answer.body());
     }
+    outcome
 }
 
 /// A request whose way is known.

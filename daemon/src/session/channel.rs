@@ -15,6 +15,7 @@ use super::{
     id::Key,
     outbox::Outbox,
     posts::Posts,
+    subscribed::Subscribed,
 };
 use crate::seal::{NoSeal, Seal};
 
@@ -27,6 +28,8 @@ pub struct Channel {
     pub posts: Posts,
     /// What the GET stream carries.
     pub outbox: Outbox,
+    /// What the client has subscribed to.
+    pub subscribed: Subscribed,
     /// Whether a GET stream is open.
     pub listening: watch::Sender<bool>,
     /// Whether the client has sent `notifications/initialized`.
@@ -51,6 +54,7 @@ impl Channel {
             asks: Asks::default(),
             posts: Posts::default(),
             outbox: Outbox::default(),
+            subscribed: Subscribed::default(),
             listening: watch::Sender::new(false),
             initialized: watch::Sender::new(initialized),
             name: OnceLock::new(),

@@ -41,7 +41,8 @@ pub struct TargetSession {
     pub(super) listening: AtomicBool,
     /// Fires when the target has answered whether it can be.
     pub(super) listened: CancellationToken,
-    levels: AtomicU64,
+    /// Requests of our own that it was sent.
+    asked: AtomicU64,
 }
 
 impl TargetSession {
@@ -56,7 +57,7 @@ impl TargetSession {
             gone,
             listening: AtomicBool::new(false),
             listened: CancellationToken::new(),
-            levels: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
         }
     }
 
@@ -93,17 +94,27 @@ impl TargetSession {
 
     /// Has the target log from this level on (2025-11-25, logging). Best effort, as a notification.
     pub async fn set_log_level(&self, level: &str) {
-        let params = serde_json::json!({ "level": level }).to_string();
-        let id = format!("\"mooring-level-{}\"", self.levels.fetch_add(1, Ordering::Relaxed));
-        let wire = self.newest_wire();
-        let asked = unary::ask_as(&self.target, &wire, &id, "logging/setLevel", &params);
-        match timeout(NOTICE, asked).await {
+        self.told("logging/setLevel", &serde_json::json!({ "level": level })).await;
+    }
+
+    /// Has the target say when the resource of this URI changes (2025-11-25, resources, subscriptions). Best effort, as a
+    /// notification; whether it answered in time.
+    pub(super) async fn subscribe(&self, uri: &str) -> bool {
+        self.told("resources/subscribe", &serde_json::json!({ "uri": uri })).await
+    }
+
+    /// Has the target do something on our own account; whether it answered in time.
+    async fn told(&self, method: &str, params: &serde_json::Value) -> bool {
+        // Unlike any id of a client's, which pass unchanged.
+        let id = format!("\"mooring-{}\"", self.asked.fetch_add(1, Ordering::Relaxed));
+        let (wire, params) = (self.newest_wire(), params.to_string());
+        let asked = timeout(NOTICE, unary::ask_as(&self.target, &wire, &id, method, &params)).await;
+        match &asked {
             Ok(Ok(_)) => {}
-            Ok(Err(none)) => {
-                tracing::debug!(target = self.target.alias(), ?none, "log level not taken");
-            }
-            Err(_) => tracing::debug!(target = self.target.alias(), "log level not taken in time"),
+            Ok(Err(none)) => tracing::debug!(target = self.target.alias(), method, ?none, "not taken"),
+            Err(_) => tracing::debug!(target = self.target.alias(), method, "not taken in time"),
         }
+        asked.is_ok()
     }
 
     pub(super) fn binding(&self) -> Binding {

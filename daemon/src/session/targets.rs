@@ -169,10 +169,13 @@ impl Sessions {
             let listened = timeout(LISTENED, open.listened.cancelled()).await;
             tracing::trace!(in_time = listened.is_ok(), target = open.target.alias(), "listening");
         }
-        let level = session.stored().record.log_level.clone();
-        if let Some(level) = level.filter(|_| announced.has("logging")) {
-            let open = Arc::clone(open);
-            self.spawn(async move { open.set_log_level(&level).await });
+        let level = session.stored().record.log_level.clone().filter(|_| announced.has("logging"));
+        let subscribed =
+            session.known_channel().map(|channel| channel.subscribed.at(&open.target.config.uid));
+        let subscribed = subscribed.unwrap_or_default();
+        if level.is_some() || !subscribed.is_empty() {
+            let (session, open) = (Arc::clone(session), Arc::clone(open));
+            self.spawn(async move { catch_up(&session, &open, level.as_deref(), &subscribed).await });
         }
     }
 
@@ -182,6 +185,20 @@ impl Sessions {
             if let Some(Ok(open)) = session.known(target) {
                 self.listen(session, &open);
             }
+        }
+    }
+}
+
+/// Tells a target session what its client has told others of it.
+async fn catch_up(session: &Session, open: &TargetSession, level: Option<&str>, subscribed: &[Box<str>]) {
+    if let Some(level) = level {
+        open.set_log_level(level).await;
+    }
+    for uri in subscribed {
+        // It may have been taken back meanwhile.
+        let still = session.channel().subscribed.holds(&open.target.config.uid, uri);
+        if still && !open.subscribe(uri).await {
+            return;
         }
     }
 }

@@ -186,6 +186,40 @@ async fn calls_that_run_at_another_target_go_on_while_one_gets_a_new_session() -
     Ok(())
 }
 
+#[tokio::test]
+async fn a_new_target_session_is_told_what_the_client_has_subscribed_to_and_its_changes_reach_the_client()
+-> Outcome {
+    let mut script = Script { capabilities: json!({"resources": {"subscribe": true}}), ..Script::default() };
+    script.results =
+        ["resources/subscribe", "resources/unsubscribe"].map(|m| (m.to_owned(), json!({}))).into();
+    let target = ScriptedServer::start(script).await;
+    let manifests = manifest::gateway("tools") + &reinitializing("a", &target.url());
+    let moored = Moored::serve(manifests).await?;
+    let session = moored.client()?.initialize().await?;
+    let mut get = session.get().await?;
+    counted(&session, "a___counter").await?;
+    for (method, name) in [("subscribe", 1), ("subscribe", 2), ("unsubscribe", 1)] {
+        let uri = format!("x://{name}");
+        let answer = session.ask(&format!("resources/{method}"), json!({"uri": uri})).await?;
+        assert_eq!(answer.response()["result"], json!({}), "{}", answer.text());
+    }
+    for loss in 1..3 {
+        target.forget_sessions();
+        assert_eq!(counted(&session, "a___counter").await?, "1");
+        target.until_seen("resources/subscribe", 2 + loss).await?;
+    }
+    let told = target.seen("resources/subscribe").split_off(2);
+    let uris: Vec<_> = told.iter().map(|seen| &seen.message["params"]["uri"]).collect();
+    assert_eq!(uris, ["x://2", "x://2"], "once in each session, and nothing that was taken back");
+    let newest = target.seen("tools/call").pop().and_then(|seen| seen.session).ok_or("no session")?;
+    assert_eq!(told[1].session.as_ref(), Some(&newest));
+    let params = json!({"uri": "x://2"});
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params});
+    target.until("its stream", |target| target.push_to(&newest, &changed.to_string()) == 1).await?;
+    assert_eq!(e2e::asking::news(&mut get).await?, changed);
+    Ok(())
+}
+
 /// `timeouts.overrides`: what is written of a tool holds for it alone.
 #[tokio::test]
 async fn a_tool_has_the_time_that_an_override_gives_it_and_others_have_the_targets() -> Outcome {
