@@ -40,10 +40,12 @@ pub(super) async fn initialize(
     }
     let (version, client_info, capabilities) = read(params)?;
     let config = &context.snapshot.config;
-    let capabilities = match config.streaming {
-        Streaming::Enabled => capabilities,
+    let capabilities = match (config.session.mode, config.streaming) {
+        (SessionMode::Stateful, Streaming::Enabled) => capabilities,
         // Nothing could be asked of the client, so no target is told that it could.
-        Streaming::Disabled => capabilities.without_requests(),
+        (SessionMode::Stateful, Streaming::Disabled) => capabilities.without_requests(),
+        // Later requests say nothing of the client, and their answers are to agree with this one.
+        (SessionMode::Stateless, _) => ClientCapabilities::default(),
     };
     let view = context.gateway.view(version, &capabilities);
     // Before the session begins: a client that leaves meanwhile leaves nothing behind.
