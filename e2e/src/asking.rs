@@ -57,12 +57,12 @@ pub async fn begin(
     token: Option<&Value>,
 ) -> Result<(Events, String), Box<dyn std::error::Error>> {
     let (server, alias) = target;
-    let feeds = server.counts().feeds;
+    let fed = server.counts().fed;
     let events = session.open(call(id, &format!("{alias}___fed"), token)).await?;
     if events.status != StatusCode::OK {
         return Err(events.collect().await?.unexpected().into());
     }
-    server.until_feeds(feeds + 1).await?;
+    server.until_fed(fed + 1).await?;
     let called = server.seen("tools/call").pop().and_then(|seen| seen.session);
     Ok((events, called.ok_or("a call outside of any session")?))
 }

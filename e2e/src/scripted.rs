@@ -209,6 +209,7 @@ impl ScriptedServer {
             open_connections: self.server.open(),
             streams: state.streams.iter().filter(|stream| !stream.events.is_closed()).count(),
             feeds: state.feeds.iter().filter(|feed| !feed.events.is_closed()).count(),
+            fed: state.fed,
             waiting: state.waiting,
         }
     }
@@ -226,6 +227,11 @@ impl ScriptedServer {
     /// Waits until so many streams of calls are fed.
     pub async fn until_feeds(&self, feeds: usize) -> Result<(), Overdue> {
         self.until(&format!("{feeds} feeds"), |server| server.counts().feeds == feeds).await
+    }
+
+    /// Waits until so many streams of calls were ever fed.
+    pub async fn until_fed(&self, fed: usize) -> Result<(), Overdue> {
+        self.until(&format!("{fed} feeds in all"), |server| server.counts().fed >= fed).await
     }
 
     /// Waits until a condition on this server holds; `what` names it where it never does.

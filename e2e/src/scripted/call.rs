@@ -143,11 +143,10 @@ fn hang_on_stream(endpoint: &Endpoint) -> Reply {
 /// A stream that the test feeds.
 fn fed(endpoint: &Endpoint, seen: &Seen) -> Reply {
     let (events, reply) = event_stream();
-    endpoint.state.lock().feeds.push(Stream {
-        session: seen.session.clone(),
-        call: seen.id().cloned(),
-        events,
-    });
+    let mut state = endpoint.state.lock();
+    state.feeds.push(Stream { session: seen.session.clone(), call: seen.id().cloned(), events });
+    state.fed += 1;
+    drop(state);
     endpoint.changed();
     reply
 }

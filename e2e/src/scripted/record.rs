@@ -42,8 +42,10 @@ pub struct Counts {
     pub open_connections: usize,
     /// GET streams open now.
     pub streams: usize,
-    /// Streams of calls that are fed and open now.
+    /// Streams of calls that are fed and open now. One that has ended counts until that is noticed.
     pub feeds: usize,
+    /// Streams of calls that were ever fed.
+    pub fed: usize,
     /// Requests whose answer's headers are not out yet.
     pub waiting: usize,
 }
@@ -58,6 +60,7 @@ pub(super) struct State {
     pub(super) streams: Vec<Stream>,
     pub(super) asked: Vec<Asked>,
     pub(super) feeds: Vec<Stream>,
+    pub(super) fed: usize,
     pub(super) waiting: usize,
     pub(super) events: u64,
     pub(super) always: BTreeMap<String, Interference>,
@@ -125,6 +128,7 @@ impl State {
             streams: Vec::new(),
             asked: Vec::new(),
             feeds: Vec::new(),
+            fed: 0,
             waiting: 0,
             events: 0,
             always: BTreeMap::new(),

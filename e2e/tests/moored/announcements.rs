@@ -61,7 +61,7 @@ async fn of_a_target_that_is_silent_only_lists_are_announced_within_the_bound() 
     let moored = Moored::serve(manifests).await?;
     let begun = Instant::now();
     let capabilities = initialized(&moored).await?["capabilities"].clone();
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(4500), "{:?}", begun.elapsed());
     let changes = json!({"listChanged": true});
     assert_eq!(
         capabilities,
@@ -86,7 +86,7 @@ async fn a_modern_probe_is_answered_at_once_though_no_target_is() -> Outcome {
     let client = client.with_header("mcp-method", "server/discover")?;
     let answer = client.post(probe.to_string()).await?;
     assert!(answer.status.is_client_error(), "{answer:?}");
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(4500), "{:?}", begun.elapsed());
     assert_eq!(answer.header("mcp-session-id"), None);
     assert_eq!(silent.count("initialize"), 1, "the gateway's own");
     Ok(())

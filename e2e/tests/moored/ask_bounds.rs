@@ -59,7 +59,7 @@ async fn a_client_that_does_not_answer_in_time_is_told_and_its_target_gets_an_er
     let told = events.next_message().await?.unwrap_or_default();
     let took = begun.elapsed();
     assert_eq!((&told["method"], &told["params"]["requestId"]), (&json!(CANCELLED), &ours));
-    assert!((Duration::from_millis(900)..Duration::from_secs(4)).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(900)..Duration::from_secs(10)).contains(&took), "{took:?}");
     let error = answer_of(&scene.a).await?;
     assert_eq!((&error["id"], &error["error"]["code"]), (&json!(1), &json!(-32001)));
     is_over(&session, &scene.a, &ours).await?;
@@ -123,7 +123,7 @@ async fn a_target_that_falls_silent_behind_the_clients_answer_has_its_second_and
     let late = events.next_message().await?.unwrap_or_default();
     let took = begun.elapsed();
     assert_eq!((&late["id"], &late["error"]["code"]), (&json!(1), &json!(-32603)));
-    assert!((Duration::from_millis(800)..Duration::from_secs(4)).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(800)..Duration::from_secs(10)).contains(&took), "{took:?}");
     scene.a.until_seen(CANCELLED, 1).await?;
     Ok(())
 }

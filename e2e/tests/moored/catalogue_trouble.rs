@@ -35,7 +35,7 @@ async fn a_target_that_forgets_every_session_is_reported_and_handshaken_with_gro
     let begun = Instant::now();
     // Heard of, and so waited for by nobody, though it never listed anything.
     assert!(session.tools().await?.is_empty());
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(4500), "{:?}", begun.elapsed());
     target.until_seen("initialize", 4).await?;
     // Pauses of 0.5, 1 and 2 seconds lie between four handshakes.
     assert!(begun.elapsed() > Duration::from_millis(2500), "{:?}", begun.elapsed());

@@ -50,7 +50,7 @@ async fn steady_traffic_does_not_move_the_absolute_timeout() -> Outcome {
     });
     let refused = refused.await.ok_or("the session did not end")?;
     assert!(before.elapsed() >= Duration::from_secs(2), "it ended after {:?}", begun.elapsed());
-    assert!(begun.elapsed() < Duration::from_secs(4), "it ended after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "it ended after {:?}", begun.elapsed());
     assert_eq!((refused.status, refused.error_code()), (StatusCode::NOT_FOUND, Some(-32001)));
     assert!(calls > 10, "there was no steady traffic: {calls} calls");
     // The call before the end, and the end itself, came in one target session.

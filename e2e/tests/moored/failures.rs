@@ -176,7 +176,7 @@ async fn a_stream_that_breaks_off_or_ends_too_early_ends_with_an_error_for_its_r
     assert_eq!(events.next_message().await?, None);
 
     let mut events = session.open(call(&json!("two"), "fed")).await?;
-    target.until_feeds(1).await?;
+    target.until_fed(2).await?;
     target.feed(
         "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\ndata: {\"half\"",
     );

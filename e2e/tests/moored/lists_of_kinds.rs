@@ -164,7 +164,7 @@ async fn a_list_that_never_comes_holds_up_no_other_and_is_made_up_for() -> Outco
     assert_eq!(session.resources().await?, ["b://1", "a://1"]);
     let begun = Instant::now();
     assert_eq!(session.prompts().await?, ["good___p"]);
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(4500), "{:?}", begun.elapsed());
     all(&session).await?;
     moored.until_metrics(|metrics| metrics.sum("mooring_target_up", &[]) >= 2.0).await?;
     let mut stream = session.get().await?;

@@ -65,9 +65,9 @@ fn ids(events: &[Event]) -> Vec<String> {
 
 /// Opens call `id` of the tool that the test feeds, has its target say `log(0)`.
 async fn opened(target: &ScriptedServer, session: &Session, id: u64) -> Result<(Events, String), Error> {
-    let open = target.counts().feeds;
+    let fed = target.counts().fed;
     let mut events = session.open(call(id, "fed")).await?;
-    target.until_feeds(open + 1).await?;
+    target.until_fed(fed + 1).await?;
     let primer = next(&mut events).await?;
     assert_eq!((primer.id.is_some(), primer.data.as_deref()), (true, Some("")));
     Ok((events, primer.id.unwrap_or_default()))

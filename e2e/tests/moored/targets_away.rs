@@ -16,7 +16,7 @@ use tokio::time::Instant;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// What `connectSeconds: 1` and a slow machine may take.
-const BOUND: Duration = Duration::from_secs(4);
+const BOUND: Duration = Duration::from_millis(4500);
 
 fn target(name: &str, url: &str) -> String {
     manifest::target(name, "tools", url).replace("spec: {", "spec: {timeouts: {connectSeconds: 1}, ")
@@ -68,12 +68,12 @@ async fn targets_that_are_away_break_calls_to_themselves_alone_and_come_back() -
         "the list waits for no target longer than its bound: {:?}",
         begun.elapsed()
     );
+    let begun = Instant::now();
     for n in 0..10 {
-        let begun = Instant::now();
         let answer = session.call("good___echo", json!({"n": n})).await?;
         assert_eq!(answer.tool_text(), Some(format!("echo: {{\"n\":{n}}}")));
-        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
+    assert!(begun.elapsed() < BOUND, "one waited for a target that is away: {:?}", begun.elapsed());
     fails(&session, "closed", "target_unreachable").await?;
     fails(&session, "silent", "target_timeout").await?;
     let up = |target| [("gateway", "tools"), ("target", target)];

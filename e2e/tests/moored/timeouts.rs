@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Most of the second that a call may be silent in these tests.
-const MOST_OF_IT: Duration = Duration::from_millis(600);
+/// Most of the two seconds that a call may be silent where this is waited for.
+const MOST_OF_IT: Duration = Duration::from_millis(1200);
 
 /// What says to a target that nobody waits.
 const CANCELLED: &str = "notifications/cancelled";
@@ -68,7 +68,7 @@ async fn a_silent_call_gets_an_error_and_its_target_is_told() -> Outcome {
     let took = begun.elapsed();
     assert_eq!((answer.status, answer.is_stream()), (StatusCode::OK, false));
     is_timeout(&answer.response(), &json!("s"));
-    assert!((Duration::from_millis(900)..Duration::from_secs(4)).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(900)..Duration::from_secs(10)).contains(&took), "{took:?}");
     hears_that_nobody_waits(&target, &json!("s")).await?;
     // The id is free again, and the session goes on.
     assert_eq!(session.post(call(&json!("s"), "a___echo")).await?.tool_text().as_deref(), Some("echo: {}"));
@@ -102,7 +102,7 @@ async fn a_client_that_takes_no_stream_is_told_of_the_timeout_in_json() -> Outco
 
 #[tokio::test]
 async fn progress_restarts_the_bound() -> Outcome {
-    let (target, _moored, session) = start("requestSeconds: 1").await?;
+    let (target, _moored, session) = start("requestSeconds: 2").await?;
     let mut events = session.open(call(&json!(1), "a___fed")).await?;
     target.until_feeds(1).await?;
     for step in 0..4 {
@@ -119,7 +119,7 @@ async fn progress_restarts_the_bound() -> Outcome {
 
 #[tokio::test]
 async fn the_maximum_ends_a_call_whatever_its_progress() -> Outcome {
-    let (target, _moored, session) = start("requestSeconds: 1, maximumSeconds: 2").await?;
+    let (target, _moored, session) = start("requestSeconds: 2, maximumSeconds: 5").await?;
     let begun = Instant::now();
     let mut events = session.open(call(&json!(1), "a___fed")).await?;
     target.until_feeds(1).await?;
@@ -145,7 +145,7 @@ async fn the_maximum_ends_a_call_whatever_its_progress() -> Outcome {
     }
     is_timeout(&ended, &json!(1));
     let took = begun.elapsed();
-    assert!((Duration::from_millis(1900)..Duration::from_secs(5)).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(4900)..Duration::from_secs(10)).contains(&took), "{took:?}");
     hears_that_nobody_waits(&target, &json!(1)).await?;
     Ok(())
 }
@@ -158,7 +158,7 @@ async fn a_target_that_never_answers_initialize_fails_the_call_within_its_bound(
     let begun = Instant::now();
     let answer = session.post(call(&json!(1), "a___echo")).await?;
     is_timeout(&answer.response(), &json!(1));
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(target.count("tools/call"), 0);
     // A failed handshake is not kept.
     target.behave("initialize");
