@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mooring_fuzz::jsonrpc::sse::{Event, Splitter, message};
+use mooring_fuzz::jsonrpc::sse::{Event, Splitter, write_message};
 
 /// More than any stream that is tried here.
 const AMPLE: usize = 1 << 20;
@@ -54,9 +54,12 @@ fn reads_again(event: &Event) {
     if lines().any(<[u8]>::is_empty) {
         return;
     }
-    for bytes in [event.relayed(), message(&event.data)] {
+    let (mut relayed, mut written) = (Vec::new(), Vec::new());
+    event.write(&mut relayed);
+    write_message(&mut written, &event.data);
+    for bytes in [relayed, written] {
         // One more line end: whether a CR at the end stands alone shows in what follows.
-        let stream = [&bytes, b"\n".as_ref()].concat();
+        let stream = [bytes.as_slice(), b"\n"].concat();
         let (events, held) = split(&stream, std::iter::once(stream.len()));
         assert!(held <= 1);
         assert_eq!(events.len(), 1);

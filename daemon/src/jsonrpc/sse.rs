@@ -24,7 +24,7 @@ pub struct Event {
     /// Its `retry` field, in milliseconds, where it has one.
     pub retry: Option<u64>,
     /// It has nothing but `data` and `event: message` fields, so that `bytes` may be passed on as they are.
-    pub plain: bool,
+    plain: bool,
 }
 
 /// An event larger than the limit.
@@ -166,24 +166,33 @@ impl Event {
         Self { data, bytes, id, retry, plain }
     }
 
-    /// The event for a client: as it came where it is plain, else without the target's ids and retry times, which
+    /// Writes the event for a client: as it came where it is plain, else without the target's ids and retry times, which
     /// mean nothing on our side.
-    pub fn relayed(&self) -> Bytes {
-        if self.plain { self.bytes.clone() } else { message(&self.data) }
+    pub fn write(&self, into: &mut Vec<u8>) {
+        if self.plain {
+            into.extend_from_slice(&self.bytes);
+        } else {
+            write_message(into, &self.data);
+        }
     }
 }
 
 /// An event that carries `json`.
 pub fn message(json: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(json.len() + 24);
-    out.extend_from_slice(b"event: message\n");
-    for line in json.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty()) {
-        out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line);
-        out.push(b'\n');
-    }
-    out.push(b'\n');
+    write_message(&mut out, json);
     Bytes::from(out)
+}
+
+/// Writes such an event.
+pub fn write_message(into: &mut Vec<u8>, json: &[u8]) {
+    into.extend_from_slice(b"event: message\n");
+    for line in json.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty()) {
+        into.extend_from_slice(b"data: ");
+        into.extend_from_slice(line);
+        into.push(b'\n');
+    }
+    into.push(b'\n');
 }
 
 /// Writes the id field of an event: the stream's name, and the message's number on it.
@@ -281,10 +290,13 @@ mod tests {
     #[test]
     fn only_events_without_the_targets_ids_pass_as_they_came() {
         let events = split(b"event: message\ndata: {}\n\nid: 7\nretry: 10\ndata: {}\n\n", 64);
-        assert!(events[0].plain);
-        assert_eq!(events[0].relayed(), events[0].bytes);
-        assert!(!events[1].plain);
-        assert_eq!(events[1].relayed().as_ref(), b"event: message\ndata: {}\n\n");
+        let written = |event: &Event| {
+            let mut into = Vec::new();
+            event.write(&mut into);
+            into
+        };
+        assert_eq!(written(&events[0]), events[0].bytes);
+        assert_eq!(written(&events[1]), b"event: message\ndata: {}\n\n");
     }
 
     #[test]

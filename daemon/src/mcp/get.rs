@@ -159,7 +159,7 @@ impl Listening {
             if let Some(name) = &self.name {
                 sse::write_id(write, name, number);
             }
-            write.extend_from_slice(&sse::message(&json));
+            sse::write_message(write, &json);
             self.written = number;
         }
         Some(())
@@ -185,7 +185,7 @@ impl Listening {
             self.told.set(*kind, *marks.get(*kind));
         }
         for method in kind::notifications(&kinds) {
-            write.extend_from_slice(&sse::message(&reply::notification(method)));
+            sse::write_message(&mut write, &reply::notification(method));
         }
         write
     }

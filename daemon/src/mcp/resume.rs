@@ -77,7 +77,7 @@ impl Resumed {
             let mut write = Vec::new();
             for (number, json) in read.messages {
                 sse::write_id(&mut write, &self.name, number);
-                write.extend_from_slice(&sse::message(&json));
+                sse::write_message(&mut write, &json);
                 self.written = number;
             }
             self.over = read.closed;

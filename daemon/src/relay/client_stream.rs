@@ -89,7 +89,7 @@ impl ClientStream {
         }
     }
 
-    /// Writes a message of the target's: as the event that it came in where that may be, else as a new one.
+    /// Writes a message of the target's: as the event that it `came` in, unchanged, where that may be, else as a new one.
     ///
     /// # Errors
     /// [`Fault::Overloaded`], where there is no room to keep it: then it is not written.
@@ -107,9 +107,9 @@ impl ClientStream {
             }
             sse::write_id(into, &kept.name, number);
         }
-        match came.filter(|event| event.plain) {
-            Some(event) => into.extend_from_slice(&event.bytes),
-            None => into.extend_from_slice(&sse::message(json)),
+        match came {
+            Some(event) => event.write(into),
+            None => sse::write_message(into, json),
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl ClientStream {
             }
             sse::write_id(into, &kept.name, number);
         }
-        into.extend_from_slice(&sse::message(json));
+        sse::write_message(into, json);
     }
 
     /// Has the client come back after `wait`.

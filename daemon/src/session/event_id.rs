@@ -4,7 +4,7 @@
 //! how far the stream has come (DESIGN §3.8; 2025-11-25, transports, resumability).
 
 use crate::{
-    seal::{NoSeal, Seal},
+    seal::{NoSeal, Seal, TAG_LEN},
     session::id::Key,
 };
 
@@ -38,8 +38,11 @@ impl StreamName {
     /// [`NoSeal`].
     pub fn seal(&self, seal: &Seal, session: Key) -> Result<String, NoSeal> {
         let Self { replica, number, request } = self;
-        let plain = [&replica.to_be_bytes()[..], &number.to_be_bytes(), request].concat();
-        seal.seal(&session.bytes(), &plain)
+        let mut plain = Vec::with_capacity(2 * size_of::<u32>() + request.len() + TAG_LEN);
+        plain.extend_from_slice(&replica.to_be_bytes());
+        plain.extend_from_slice(&number.to_be_bytes());
+        plain.extend_from_slice(request);
+        seal.seal(&session.bytes(), plain)
     }
 }
 
