@@ -60,6 +60,16 @@ pub enum Way {
     None,
 }
 
+/// Who answers a request of a target's.
+enum Answerer {
+    /// The client.
+    Client,
+    /// We, as where nobody is asked.
+    Us,
+    /// Nobody can, and the target is told why, under this JSON-RPC code.
+    Nobody(i32, &'static str),
+}
+
 impl Sessions {
     /// Takes a request of `of`. What must be written on the call's stream now; none where there is nothing, or where it
     /// goes another way.
@@ -72,27 +82,16 @@ impl Sessions {
     ) -> Option<Bytes> {
         let Kind::Request { id, method, params } = &message.kind else { return None };
         let method = method.as_str();
-        let mode = || span::value(&message.bytes, &["params", "mode"]);
-        let announced = || session.stored().record.capabilities.answers(method, mode().as_deref());
-        if of.gone.is_cancelled() {
-            self.answer(of, reply::error(Some(id), INTERNAL, SESSION_OVER, None));
-            return None;
-        }
-        if method == "ping" || matches!(way, Way::None) || announced() == Answers::No {
-            self.attend(of, id, method).await;
-            return None;
-        }
-        if announced() == Answers::InAnotherMode {
-            self.answer(of, reply::error(Some(id), INVALID_PARAMS, "not a mode that the client takes", None));
-            return None;
-        }
-        if matches!(way, Way::Any) && !session.listens() && session.calls.take_json_only(&of.target) {
-            self.attend(of, id, method).await;
-            return None;
-        }
-        if matches!(way, Way::Beside { .. }) && !session.listens() {
-            self.answer(of, reply::error(Some(id), INTERNAL, NO_STREAM, None));
-            return None;
+        match session.answerer(of, method, message, &way) {
+            Answerer::Client => {}
+            Answerer::Us => {
+                self.attend(of, id, method).await;
+                return None;
+            }
+            Answerer::Nobody(code, why) => {
+                self.answer(of, reply::error(Some(id), code, why, None));
+                return None;
+            }
         }
         let token = params.meta.as_ref().and_then(|meta| span::value(meta, &["progressToken"]));
         let ask = Ask {
@@ -195,6 +194,28 @@ impl Sessions {
 }
 
 impl Session {
+    fn answerer(&self, of: &TargetSession, method: &str, message: &Message, way: &Way) -> Answerer {
+        if of.gone.is_cancelled() {
+            return Answerer::Nobody(INTERNAL, SESSION_OVER);
+        }
+        if method == "ping" || matches!(way, Way::None) {
+            return Answerer::Us;
+        }
+        let mode = span::value(&message.bytes, &["params", "mode"]);
+        match self.stored().record.capabilities.answers(method, mode.as_deref()) {
+            Answers::No => return Answerer::Us,
+            Answers::InAnotherMode => {
+                return Answerer::Nobody(INVALID_PARAMS, "not a mode that the client takes");
+            }
+            Answers::Yes => {}
+        }
+        match way {
+            Way::Any if !self.listens() && self.calls.take_json_only(&of.target) => Answerer::Us,
+            Way::Beside { .. } if !self.listens() => Answerer::Nobody(INTERNAL, NO_STREAM),
+            Way::Call { .. } | Way::Beside { .. } | Way::Any | Way::None => Answerer::Client,
+        }
+    }
+
     /// Hands a message of `target` to the client: on its GET stream where it has one, else on a running call's.
     /// `false` where neither is there.
     pub fn tell(&self, target: &crate::target::Target, json: &Bytes) -> bool {
