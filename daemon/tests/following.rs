@@ -4,6 +4,8 @@
 
 #[path = "support/gateway.rs"]
 mod support;
+#[path = "support/using.rs"]
+mod using;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,60 +17,19 @@ use e2e::{
 use moored::{
     access::Access,
     auth::Caller,
-    capabilities::ClientCapabilities,
-    catalog::{kind::Kind, merge::Marks, per_session::Asking},
+    catalog::{kind::Kind, per_session::Asking},
     config::secrets::Secrets,
-    gateway::Gateway,
-    session::{Session, record::Principal, table::Opening, targets::TargetSession},
-    target::{OnBehalf, Target, unary},
-    version::LATEST,
+    session::{Session, targets::TargetSession},
+    target::{Target, unary},
 };
 use mooring_crds::config::{
-    CredentialsConfig, GatewayConfig, Listing, OnSessionLoss, Protocol, TargetConfig, TimeoutsConfig,
-    TokenClient,
+    CredentialsConfig, Listing, OnSessionLoss, Protocol, TargetConfig, TimeoutsConfig, TokenClient,
 };
+
+use self::using::{config, gateway, target, using};
 
 const LOG: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"still here"}}"#;
-
-fn target(server: &ScriptedServer) -> TargetConfig {
-    TargetConfig {
-        alias: "a".to_owned(),
-        name: "a".to_owned(),
-        uid: "uid-a".to_owned(),
-        url: server.url(),
-        timeouts: TimeoutsConfig { connect_seconds: 5, ..TimeoutsConfig::default() },
-        ..TargetConfig::default()
-    }
-}
-
-fn config(targets: Vec<TargetConfig>) -> GatewayConfig {
-    GatewayConfig { targets, ..support::config() }
-}
-
-async fn gateway(target: TargetConfig, secrets: Secrets) -> (Arc<Gateway>, Arc<Session>) {
-    let gateway = Gateway::start(config(vec![target]), secrets, support::shared());
-    let principal = Principal::Oidc { issuer: "https://id.example".into(), subject: "alice".into() };
-    let opening = Opening {
-        principal: principal.clone(),
-        version: LATEST,
-        client_info: r#"{"name":"test","version":"0"}"#.into(),
-        capabilities: ClientCapabilities::default(),
-        timeout: std::time::Duration::from_secs(3600),
-        idle: None,
-        most: None,
-        seen: Marks::default(),
-    };
-    let id = gateway.sessions.create(opening).await.unwrap().to_string();
-    let session = gateway.sessions.find(Some(&id), &principal).await.unwrap();
-    (gateway, session)
-}
-
-async fn using(gateway: &Gateway, session: &Arc<Session>, token: &str) -> Arc<TargetSession> {
-    let of = Arc::new(OnBehalf { token: Some(token.into()), ..OnBehalf::default() });
-    let target = gateway.snapshot().targets.first().map(Arc::clone).unwrap();
-    gateway.sessions.target_session(session, &target, &of).await.unwrap()
-}
 
 /// A target that is asked with the header `x-key`, its value in a Secret.
 fn keyed(target: TargetConfig) -> TargetConfig {

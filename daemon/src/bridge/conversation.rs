@@ -165,8 +165,9 @@ impl Conversation {
         let mut board = self.board.lock();
         let changed = change(&mut board);
         let in_flight = board.in_flight();
-        drop(board);
+        // Under the lock, so that the newest number is the last that is said.
         self.busy.send_if_modified(|busy| std::mem::replace(busy, in_flight) != in_flight);
+        drop(board);
         changed
     }
 

@@ -34,16 +34,16 @@ impl Sessions {
         what: &'static str,
         change: impl Fn(&Record) -> Option<Record> + Send,
     ) -> Amended {
-        if session.ephemeral {
-            let current = session.stored();
-            let Some(next) = change(&current.record) else { return Amended::Nothing };
-            let kept = session.keep_unstored(&current, Arc::new(next));
-            return if kept { Amended::Done } else { Amended::Conflicted };
-        }
         for _ in 0..ATTEMPTS {
             let current = session.stored();
             let Some(next) = change(&current.record) else { return Amended::Nothing };
             let next = Arc::new(next);
+            if session.ephemeral {
+                if session.keep_unstored(&current, next) {
+                    return Amended::Done;
+                }
+                continue;
+            }
             match self.store.compare_and_set(session.key, Some(current.revision), Arc::clone(&next)).await {
                 Ok(Written::Stored(revision)) => {
                     session.wrote(&current, Stored { record: next, revision });
@@ -75,6 +75,10 @@ impl Sessions {
 
     /// Notes that the target forgot `gone`. What that means to the session is the target's policy.
     pub async fn target_session_forgotten(&self, session: &Session, gone: &TargetSession) {
+        // Whoever parted from it has said in the record what it is to the session.
+        if gone.gone.is_cancelled() {
+            return;
+        }
         match gone.target.config.on_session_loss {
             OnSessionLoss::Fail => self.target_session_lost(session, gone).await,
             OnSessionLoss::Reinitialize => self.target_session_gone(session, gone).await,
@@ -126,5 +130,37 @@ impl Sessions {
             Amended::Ended => Err(Fault::UnknownSession),
             Amended::Conflicted => Err(Fault::StoreAway),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::{
+        config::secrets::Secrets,
+        gateway::Gateway,
+        session::record::{Binding, Principal},
+        testing,
+        version::LATEST,
+    };
+
+    #[tokio::test]
+    async fn of_two_changes_at_once_both_hold_in_a_session_that_is_not_stored() {
+        let gateway = Gateway::start(testing::gateway_config(), Secrets::default(), testing::shared());
+        let session = gateway.sessions.ephemeral(Principal::Anonymous, LATEST).unwrap();
+        let other_is_faster = AtomicBool::new(true);
+        let change = |record: &Record| {
+            if other_is_faster.swap(false, Ordering::SeqCst) {
+                let current = session.stored();
+                let next = current.record.bound("a", Binding::Lost).unwrap();
+                assert!(session.keep_unstored(&current, Arc::new(next)));
+            }
+            record.bound("b", Binding::Lost)
+        };
+        assert!(matches!(gateway.sessions.amend(&session, "a tie", change).await, Amended::Done));
+        let ties: Vec<_> = session.stored().record.targets.keys().map(ToString::to_string).collect();
+        assert_eq!(ties, ["a", "b"]);
     }
 }

@@ -72,8 +72,9 @@ impl Channel {
             older.cancel();
         }
         let behind = behind.unwrap_or(stream.handed);
-        drop(stream);
+        // Under the lock, as where a stream leaves: what is said last is what holds.
         self.listening.send_replace(true);
+        drop(stream);
         (token, behind)
     }
 

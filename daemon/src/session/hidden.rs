@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{Session, table::Sessions};
+use super::{
+    Session,
+    table::Sessions,
+    targets::{Slot, TargetSession},
+};
 use crate::access::Access;
 
 impl Sessions {
@@ -14,14 +18,37 @@ impl Sessions {
         if access.is_unlimited() {
             return;
         }
-        let open = session.open_targets().into_iter();
-        for hidden in open.filter(|open| !access.sees_target(open.target.alias())) {
-            session.forget(&hidden);
-            let (sessions, session) = (Arc::clone(self), Arc::clone(session));
-            self.tasks.spawn(async move {
-                sessions.untie(&session, &hidden).await;
-                hidden.target.delete(&hidden.newest_wire()).await;
-            });
+        for hidden in session.hide(access) {
+            self.part_from(session, hidden);
         }
+    }
+
+    /// Ends one target session. Nothing of it is heard from here on.
+    pub(super) fn part_from(self: &Arc<Self>, session: &Arc<Session>, hidden: Arc<TargetSession>) {
+        session.forget(&hidden);
+        let (sessions, session) = (Arc::clone(self), Arc::clone(session));
+        self.tasks.spawn(async move {
+            sessions.untie(&session, &hidden).await;
+            hidden.target.delete(&hidden.newest_wire()).await;
+        });
+    }
+}
+
+impl Session {
+    /// What is open where `access` shows nothing. Handshakes that run there are marked.
+    fn hide(&self, access: &Access<'_>) -> Vec<Arc<TargetSession>> {
+        let mut hidden = Vec::new();
+        for slot in self.ties.lock().slots.values_mut() {
+            match slot {
+                Slot::Open(open) if !access.sees_target(open.target.alias()) => {
+                    hidden.push(Arc::clone(open));
+                }
+                Slot::Opening(opening) => {
+                    opening.is_hidden |= !access.sees_target(opening.target.alias());
+                }
+                Slot::Open(_) => {}
+            }
+        }
+        hidden
     }
 }

@@ -52,6 +52,8 @@ impl Sessions {
         let (sessions, session, open) = (Arc::clone(self), Arc::clone(session), Arc::clone(open));
         self.tasks.spawn(async move {
             tokio::select! {
+                // What is ready of a target that was parted from is heard no more.
+                biased;
                 () = session.ended.cancelled() => {}
                 () = open.unheard.cancelled() => {}
                 // What calls that still run have a bridged server ask, it asks here alone.
@@ -96,6 +98,9 @@ impl Sessions {
             Err(_) => return Heard::Failed,
         };
         while let Some(message) = stream.next().await {
+            if open.gone.is_cancelled() {
+                return Heard::Ended;
+            }
             self.heard(session, open, &message).await;
         }
         *last = stream.last_id().or_else(|| last.take());

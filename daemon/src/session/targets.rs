@@ -9,7 +9,7 @@ pub use super::target_session::TargetSession;
 use super::{Session, Ties, listen::LISTENED, table::Sessions};
 use crate::{
     capabilities::ServerCapabilities,
-    fault::Fault,
+    fault::{EndReason, Fault},
     target::{
         OnBehalf, Target, exchange,
         handshake::{Introduction, handshake},
@@ -23,9 +23,19 @@ pub(super) type Slots = HashMap<Box<str>, Slot>;
 #[derive(Debug)]
 pub(super) enum Slot {
     /// A handshake runs; everybody waits for the same one.
-    Opening(watch::Receiver<Option<Outcome>>),
+    Opening(Opening),
     /// It is there.
     Open(Arc<TargetSession>),
+}
+
+/// A handshake that runs.
+#[derive(Debug)]
+pub(super) struct Opening {
+    /// With whom.
+    pub(super) target: Arc<Target>,
+    outcome: watch::Receiver<Option<Outcome>>,
+    /// Whether the caller may see the target no longer: then it is parted from once it is there.
+    pub(super) is_hidden: bool,
 }
 
 /// Takes out what is open at targets that the record knows no session at: another replica has parted from it.
@@ -105,10 +115,11 @@ impl Sessions {
         let (sessions, session, of) = (Arc::clone(self), Arc::clone(session), Arc::clone(of));
         self.tasks.spawn(async move {
             let outcome = sessions.begin(&session, &target, &of).await;
-            session.settle(&target, &outcome);
+            let is_hidden = session.settle(&target, &outcome);
             // Looked at behind the entry: an end takes the entries first and finds this one, or came before and is seen
-            // here.
-            let outcome = match session.end_reason() {
+            // here. One of a single request ends without a reason.
+            let over = session.ended.is_cancelled().then_some(EndReason::Deleted);
+            let outcome = match session.end_reason().or(over) {
                 None => outcome,
                 Some(reason) => {
                     if let Some(open) = session.take_target(&target) {
@@ -117,7 +128,15 @@ impl Sessions {
                     Err(Fault::SessionEnded(reason))
                 }
             };
+            let open = outcome.as_ref().ok().map(Arc::clone);
             tell.send_replace(Some(outcome));
+            // What changed during the handshake passed it over; whoever waited for it may have gone.
+            if let Some(open) = open.filter(|_| is_hidden) {
+                sessions.part_from(&session, open);
+            }
+            if !sessions.targets.load().iter().any(|current| Arc::ptr_eq(current, &target)) {
+                sessions.follow_targets(&session);
+            }
         });
     }
 
@@ -207,7 +226,7 @@ impl Session {
     fn look_up(&self, target: &Arc<Target>) -> Found {
         let mut ties = self.ties.lock();
         match ties.slots.get(target.config.uid.as_str()) {
-            Some(Slot::Opening(opening)) => return Found::Opening(opening.clone()),
+            Some(Slot::Opening(opening)) => return Found::Opening(opening.outcome.clone()),
             Some(Slot::Open(open)) if Arc::ptr_eq(&open.target, target) => {
                 return Found::Outcome(Ok(Arc::clone(open)));
             }
@@ -226,7 +245,9 @@ impl Session {
             Some(Err(lost)) => Found::Outcome(Err(lost)),
             None => {
                 let (tell, opening) = watch::channel(None);
-                ties.slots.insert(uid, Slot::Opening(opening.clone()));
+                let outcome = opening.clone();
+                let slot = Opening { target: Arc::clone(target), outcome, is_hidden: false };
+                ties.slots.insert(uid, Slot::Opening(slot));
                 Found::Begin(Arc::clone(target), tell, opening)
             }
         }
@@ -239,14 +260,15 @@ impl Session {
         Some(TargetSession::bound(binding, target).map(Arc::new))
     }
 
-    fn settle(&self, target: &Target, outcome: &Outcome) {
+    /// Enters what came of a handshake; whether its target was hidden meanwhile.
+    fn settle(&self, target: &Target, outcome: &Outcome) -> bool {
         let mut ties = self.ties.lock();
-        match outcome {
-            Ok(open) => {
-                drop(ties.slots.insert(target.config.uid.as_str().into(), Slot::Open(Arc::clone(open))));
-            }
-            Err(_) => drop(ties.slots.remove(target.config.uid.as_str())),
-        }
+        let uid = target.config.uid.as_str();
+        let opening = match outcome {
+            Ok(open) => ties.slots.insert(uid.into(), Slot::Open(Arc::clone(open))),
+            Err(_) => ties.slots.remove(uid),
+        };
+        matches!(opening, Some(Slot::Opening(Opening { is_hidden: true, .. })))
     }
 
     pub(super) fn forget(&self, gone: &TargetSession) {

@@ -6,10 +6,11 @@ use e2e::{
     client::{Answer, Client},
     manifest,
     moored::Moored,
-    scripted::{Behaviour, Script, ScriptedServer, Seen, Sessions, Tool},
+    scripted::{Behaviour, Interference, Script, ScriptedServer, Seen, Sessions, Tool},
 };
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Outcome = Result<(), Error>;
@@ -164,6 +165,28 @@ async fn a_client_of_a_stateless_gateway_that_goes_away_leaves_no_target_session
     target.until_seen("DELETE", 1).await?;
     assert_eq!(target.seen("DELETE")[0].session.as_ref(), called_in(&target).first());
     target.until_feeds(0).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_client_of_a_stateless_gateway_that_goes_away_during_a_handshake_leaves_no_target_session()
+-> Outcome {
+    let (target, moored) = start(STATELESS).await?;
+    // The catalogue's own handshake is over.
+    target.until_seen("tools/list", 1).await?;
+    let begun = target.counts().initializes;
+    target.interfere_once("initialize", Interference::Hold);
+    let client = moored.client()?;
+    let mut calling = JoinSet::new();
+    calling.spawn(async move { call(&client, "counter").await.map(drop) });
+    target.until_seen("initialize", begun + 1).await?;
+    calling.shutdown().await;
+    moored.until_metrics(|metrics| metrics.sum("mooring_requests_in_flight", &[]) < 0.5).await?;
+    let open = target.open_sessions();
+    target.release();
+    target.until_seen("DELETE", 1).await?;
+    assert_eq!(target.open_sessions(), open);
+    assert_eq!(target.count("tools/call"), 0);
     Ok(())
 }
 
