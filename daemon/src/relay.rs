@@ -223,14 +223,9 @@ impl Forward {
         self.stream.is_some()
     }
 
-    /// When it ends whatever its target says.
-    fn latest(&self) -> Instant {
-        self.started + self.limits.maximum
-    }
-
     /// Until when the target may be silent, if it was last heard of at `heard`.
     pub(crate) fn deadline(&self, heard: Instant) -> Instant {
-        let maximum = self.latest();
+        let maximum = self.started + self.limits.maximum;
         match self.pause.clock() {
             Clock::Stands => maximum,
             Clock::Runs(resumed) => {

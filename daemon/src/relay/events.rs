@@ -215,9 +215,6 @@ impl Events {
         if let Some(parted) = self.client.has_parted() {
             return self.parted(parted);
         }
-        if Instant::now() >= self.forward.latest() {
-            return Err(self.forward.too_late());
-        }
         let more = loop {
             // Before the clock is looked at, so that none of its changes is missed.
             let resumes = self.forward.pause.resumes();

@@ -86,10 +86,6 @@ async fn chunk(forward: &mut Forward, body: &mut Incoming) -> Result<Option<Byte
         let resumes = forward.pause.resumes();
         let stands = forward.pause.clock() == Clock::Stands;
         let deadline = forward.deadline(forward.sent);
-        // A target that is faster than its client always has a piece ready, which would hide both.
-        if Instant::now() >= forward.latest() {
-            return Err(forward.too_late());
-        }
         let frame = tokio::select! {
             biased;
             ended = &mut forward.call.ended => return Err(ended.unwrap_or(Fault::ShuttingDown)),
