@@ -10,8 +10,10 @@ mod using;
 use std::sync::Arc;
 
 use e2e::scripted::{Interference, Script, ScriptedServer};
-use moored::{access::Access, auth::Caller, config::secrets::Secrets, gateway::Gateway, session::Session};
-use mooring_crds::config::AccessRule;
+use moored::{
+    access::Access, auth::Caller, config::secrets::Secrets, fault::Fault, gateway::Gateway, session::Session,
+};
+use mooring_crds::config::{AccessRule, OnSessionLoss, TargetConfig};
 use tokio::task::JoinSet;
 
 use self::using::{config, gateway, target, using};
@@ -68,4 +70,28 @@ async fn a_target_that_was_hidden_is_not_lost_to_a_caller_who_sees_it_again() {
     let again = using(&gateway, &session, "t").await;
     assert_ne!(again.wire.id, open.wire.id);
     assert!(!again.gone.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_session_of_a_target_that_has_moved_is_ended_where_it_was_and_begun_anew_where_its_policy_says_so()
+{
+    for (policy, goes_on) in [(OnSessionLoss::Reinitialize, true), (OnSessionLoss::Fail, false)] {
+        let older = ScriptedServer::start(Script::echoing(["echo"])).await;
+        let newer = ScriptedServer::start(Script::echoing(["echo"])).await;
+        let of = |server| TargetConfig { on_session_loss: policy, ..target(server) };
+        let (gateway, session) = gateway(of(&older), Secrets::default()).await;
+        let open = using(&gateway, &session, "t").await;
+        gateway.configure(config(vec![of(&newer)]));
+        assert!(open.gone.is_cancelled());
+        older.until("its end", |older| older.open_sessions().is_empty()).await.unwrap();
+        let now = gateway.snapshot().targets.first().map(Arc::clone).unwrap();
+        for _ in 0..2 {
+            let again = gateway.sessions.target_session(&session, &now, &Arc::default()).await;
+            let lost = Err(Fault::TargetSessionLost { target: "a".to_owned(), ran: false });
+            assert_eq!(again.is_ok(), goes_on, "{policy:?}: {again:?}");
+            assert!(goes_on || again.map(drop) == lost, "{policy:?}");
+        }
+        newer.until_seen("tools/list", 1).await.unwrap();
+        assert_eq!(newer.counts().initializes, 1 + usize::from(goes_on), "{policy:?}");
+    }
 }

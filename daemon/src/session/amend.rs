@@ -6,7 +6,12 @@ use std::sync::Arc;
 
 use mooring_crds::config::OnSessionLoss;
 
-use super::{Session, record::Record, table::Sessions, targets::TargetSession};
+use super::{
+    Session,
+    record::{Binding, Record},
+    table::Sessions,
+    targets::TargetSession,
+};
 use crate::{
     fault::Fault,
     store::{Stored, Written},
@@ -108,10 +113,10 @@ impl Sessions {
         session.forget(gone);
     }
 
-    /// Takes the tie to a target session that was parted from out of the record: the next use begins a new one.
-    pub(super) async fn untie(&self, session: &Session, parted: &TargetSession) {
-        let (uid, binding) = (&parted.target.config.uid, parted.binding());
-        match self.amend(session, "parted target session", |record| record.untied(uid, &binding)).await {
+    /// Takes a tie to the target of this uid out of the record, unless there is another one by now: the next use begins a
+    /// new one.
+    pub(super) async fn untie(&self, session: &Session, uid: &str, binding: &Binding) {
+        match self.amend(session, "tie to a target", |record| record.untied(uid, binding)).await {
             Amended::Done | Amended::Nothing | Amended::Conflicted | Amended::Ended => {}
         }
     }
@@ -139,11 +144,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        config::secrets::Secrets,
-        gateway::Gateway,
-        session::record::{Binding, Principal},
-        testing,
-        version::LATEST,
+        config::secrets::Secrets, gateway::Gateway, session::record::Principal, testing, version::LATEST,
     };
 
     #[tokio::test]

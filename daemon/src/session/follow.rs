@@ -15,10 +15,8 @@ use crate::target::Target;
 enum Moved {
     /// It goes on at the target as it is now.
     On(Arc<TargetSession>),
-    /// The target is elsewhere now, and does not know it there.
-    Lost,
-    /// There is no such target any more.
-    Removed,
+    /// It ends: there is no such target any more, or it is elsewhere now and does not know it there.
+    Over,
 }
 
 impl Sessions {
@@ -32,8 +30,7 @@ impl Sessions {
                     old.unheard.cancel();
                     self.listen(session, &open);
                 }
-                Moved::Lost => old.gone.cancel(),
-                Moved::Removed => {
+                Moved::Over => {
                     old.gone.cancel();
                     old.target.delete_later(old.newest_wire(), &self.tasks);
                 }
@@ -56,14 +53,14 @@ impl Session {
             let old = Arc::clone(open);
             let target = current.iter().find(|target| *target.config.uid == **uid);
             let Some(target) = target else {
-                moved.push((old, Moved::Removed));
+                moved.push((old, Moved::Over));
                 return false;
             };
             let next = record.targets.get(uid).and_then(|binding| old.moved(binding, target).ok());
             let goes_on = next.is_some();
             moved.push((
                 old,
-                next.map_or(Moved::Lost, |next| {
+                next.map_or(Moved::Over, |next| {
                     *open = Arc::new(next);
                     Moved::On(Arc::clone(open))
                 }),

@@ -28,7 +28,7 @@ impl Sessions {
         session.forget(&hidden);
         let (sessions, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
-            sessions.untie(&session, &hidden).await;
+            sessions.untie(&session, &hidden.target.config.uid, &hidden.binding()).await;
             hidden.target.delete(&hidden.newest_wire()).await;
         });
     }

@@ -3,10 +3,11 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use mooring_crds::config::OnSessionLoss;
 use tokio::{sync::watch, time::timeout};
 
 pub use super::target_session::TargetSession;
-use super::{Session, Ties, listen::LISTENED, table::Sessions};
+use super::{Session, Ties, listen::LISTENED, record::Binding, table::Sessions};
 use crate::{
     capabilities::ServerCapabilities,
     fault::{EndReason, Fault},
@@ -56,6 +57,8 @@ enum Found {
     Outcome(Outcome),
     Opening(watch::Receiver<Option<Outcome>>),
     Begin(Arc<Target>, watch::Sender<Option<Outcome>>, watch::Receiver<Option<Outcome>>),
+    /// It is lost, and by the target's policy a new one takes its place.
+    Renew(Binding),
 }
 
 /// What comes of a handshake that runs. It is bounded, and so is this wait.
@@ -80,16 +83,25 @@ impl Sessions {
     ) -> Outcome {
         // The configuration may have changed since the request looked at it.
         let same = |current: &&Arc<Target>| current.config.uid == target.config.uid;
-        let found = {
+        let look_up = || {
             let targets = self.targets.load();
             session.look_up(targets.iter().find(same).unwrap_or(target))
         };
+        let mut found = look_up();
+        if let Found::Renew(lost) = &found {
+            self.untie(session, &target.config.uid, lost).await;
+            found = look_up();
+        }
         let outcome = match found {
             Found::Outcome(outcome) => outcome,
             Found::Opening(opening) => opened(opening).await,
             Found::Begin(target, tell, opening) => {
                 self.begin_beside(session, target, of, tell);
                 opened(opening).await
+            }
+            // Lost anew in this very moment.
+            Found::Renew(_) => {
+                Err(Fault::TargetSessionLost { target: target.alias().to_owned(), ran: false })
             }
         };
         if let Ok(open) = &outcome {
@@ -234,15 +246,19 @@ impl Session {
             Some(Slot::Open(_)) | None => {}
         }
         let uid: Box<str> = target.config.uid.as_str().into();
-        match ties.record.targets.get(&uid).map(|binding| TargetSession::bound(binding, target)) {
-            Some(Ok(session)) => {
+        let binding = ties.record.targets.get(&uid);
+        match binding.map(|binding| (TargetSession::bound(binding, target), binding)) {
+            Some((Ok(session), _)) => {
                 let session = Arc::new(session);
                 if let Some(Slot::Open(older)) = ties.slots.insert(uid, Slot::Open(Arc::clone(&session))) {
                     older.unheard.cancel();
                 }
                 Found::Outcome(Ok(session))
             }
-            Some(Err(lost)) => Found::Outcome(Err(lost)),
+            Some((Err(lost), binding)) => match target.config.on_session_loss {
+                OnSessionLoss::Fail => Found::Outcome(Err(lost)),
+                OnSessionLoss::Reinitialize => Found::Renew(binding.clone()),
+            },
             None => {
                 let (tell, opening) = watch::channel(None);
                 let outcome = opening.clone();
