@@ -26,7 +26,7 @@ pub use self::{
 pub const PROTOCOL_VERSION: &str = "2025-11-25";
 
 /// How long an answer may take unless the client is told otherwise.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]

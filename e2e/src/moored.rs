@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How long the daemon may take to listen, to be ready, and to end once it should.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why there is no daemon to test.
 #[derive(Debug, thiserror::Error)]

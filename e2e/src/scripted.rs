@@ -25,7 +25,7 @@ pub use self::{
 use crate::{http::Server, jsonrpc};
 
 /// How long a test waits at most for something it expects a server to see.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a test waited for did not come.
 #[derive(Debug, thiserror::Error)]

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long a condition may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the `endpoint` event says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 const DYNAMIC: &str = "demo://resource/dynamic/text/1";
 
 /// How long two servers may take to start.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 struct Stage {
     moored: Moored,

@@ -13,7 +13,7 @@ use super::{
 use crate::process::{self, ProcessError};
 
 /// How long a client may take for a whole session.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A client of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use tokio::{task::JoinSet, time::Duration};
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn serve(arguments: &[&str], more: &str) -> Result<Moored, Box<dyn std::error::Error>> {
     let command: Vec<&str> = [SERVER].into_iter().chain(arguments.iter().copied()).collect();

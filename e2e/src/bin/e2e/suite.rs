@@ -29,7 +29,7 @@ pub(crate) async fn run(options: &Test) -> Result<(), Failure> {
     }
     step("build moored", async { binaries::for_tests().await.map(drop) }).await?;
     let filter = options.filter.as_deref();
-    step("unit and in-process tests", cargo_test(&["--workspace"], filter)).await?;
+    step("unit and in-process tests", cargo_test(&["--workspace"], filter, &[])).await?;
     if filter.is_none() {
         step("fuzz targets over their seeds", fuzz_seeds()).await?;
     }
@@ -43,7 +43,8 @@ pub(crate) async fn run(options: &Test) -> Result<(), Failure> {
         ("conformance", "conformance"),
     ] {
         let test = ["--package", "e2e", "--features", "peers", "--test", test];
-        step(name, cargo_test(&test, filter)).await?;
+        // Each starts up to a dozen programs of others, which take a processor for themselves.
+        step(name, cargo_test(&test, filter, &["--", "--test-threads=2"])).await?;
     }
     if options.no_cluster {
         say("the cluster tests were left out, as --no-cluster says");
@@ -107,8 +108,8 @@ async fn fuzz_seeds() -> Result<(), Failure> {
     Ok(())
 }
 
-async fn cargo_test(what: &[&str], filter: Option<&str>) -> Result<(), Failure> {
-    Ok(process::run(cargo().args(["test", "--locked"]).args(what).args(filter), LONG).await?)
+async fn cargo_test(what: &[&str], filter: Option<&str>, run: &[&str]) -> Result<(), Failure> {
+    Ok(process::run(cargo().args(["test", "--locked"]).args(what).args(filter).args(run), LONG).await?)
 }
 
 /// Licences, bans and sources always; advisories where their database can be had.
