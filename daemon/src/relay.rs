@@ -147,10 +147,7 @@ pub async fn relay(
         };
         match head {
             // Without a place for its stream it is answered in JSON, as late as it may be.
-            Head::Stream if !forward.open_stream() => {
-                forward.call.no_stream();
-                may_stream = false;
-            }
+            Head::Stream if !forward.open_stream() => may_stream = false,
             Head::Stream | Head::Answer(_) | Head::Ended(_) | Head::TooLate => break head,
         }
     };
@@ -217,8 +214,10 @@ impl Forward {
         }
         match self.sessions.open_stream(self.call.session()) {
             Ok(place) => self.stream = Some(place),
-            // The call goes on without; that it did is counted as what refuses other streams.
-            Err(fault) => self.sessions.metrics.limits.fault(&fault),
+            // The call goes on without; that it did is counted as what refuses other streams, once, though a place is
+            // sought again when its answer comes.
+            Err(fault) if self.call.no_stream() => self.sessions.metrics.limits.fault(&fault),
+            Err(_) => {}
         }
         self.stream.is_some()
     }

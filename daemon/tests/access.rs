@@ -10,12 +10,13 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use e2e::{
+    asking::{call, event, everything, id_of, news, request, rest, result},
     client::{Client, ClientError, Event, Events, Session},
-    scripted::{Script, ScriptedServer},
+    scripted::{Behaviour, Script, ScriptedServer, Tool},
 };
 use moored::{config::secrets::Secrets, gateway::Gateway};
 use mooring_crds::config::{AccessRule, GatewayConfig, TargetConfig};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Well below the time after which a silent stream says a comment: what comes within it came for the change.
 const SOON: Duration = Duration::from_secs(5);
@@ -46,13 +47,29 @@ fn config(servers: [&ScriptedServer; 2], rules: &[(&[&str], &[&str])]) -> Gatewa
     }
 }
 
-async fn listening(config: GatewayConfig) -> (Arc<Gateway>, Session) {
+/// A gateway, and the URL of its endpoint.
+async fn serving(config: GatewayConfig) -> (Arc<Gateway>, String) {
     let shared = support::shared();
     let tasks = shared.tasks.clone();
     let gateway = Gateway::start(config, Secrets::default(), shared);
     let url = listening::listen(&gateway, &tasks).await;
+    (gateway, url)
+}
+
+async fn listening(config: GatewayConfig) -> (Arc<Gateway>, Session) {
+    let (gateway, url) = serving(config).await;
     let session = Client::new(&url).unwrap().initialize().await.unwrap();
     (gateway, session)
+}
+
+/// Begins a call of the tool `fed`; its stream, and the target's session.
+async fn begin(session: &Session, server: &ScriptedServer, id: &Value) -> (Events, String) {
+    let calls = server.count("tools/call");
+    let events = session.open(call(id, "fed", None)).await.unwrap();
+    server.until("it", |server| server.count("tools/call") > calls).await.unwrap();
+    let called = server.seen("tools/call").pop().unwrap().session.unwrap();
+    server.until("its stream's begin", |server| server.feed_call(&called, id, ":\n\n") == 1).await.unwrap();
+    (events, called)
 }
 
 /// The methods of the next message and of those in the same write.
@@ -61,7 +78,7 @@ async fn told(stream: &mut Events) -> String {
         loop {
             let event = stream.next().await.unwrap().unwrap();
             if let Some(message) = Event::message(&event) {
-                return message.get("method").and_then(serde_json::Value::as_str).unwrap().to_owned();
+                return message.get("method").and_then(Value::as_str).unwrap().to_owned();
             }
         }
     };
@@ -122,6 +139,47 @@ async fn a_target_that_a_rule_hides_is_parted_from_and_begins_anew_once_it_is_se
         let again = session.call("y", json!({})).await.unwrap();
         assert_eq!((again.status, again.error_code()), (http::StatusCode::OK, None), "{}", again.text());
         drop(stream);
+    }
+}
+
+/// The answers that a target got, by the ids of its requests.
+fn answers(server: &ScriptedServer) -> Vec<(Value, Value)> {
+    let part = |answer: &Value, at| answer.pointer(at).cloned().unwrap_or_default();
+    server.answers().iter().map(|answer| (part(answer, "/id"), part(answer, "/error/code"))).collect()
+}
+
+#[tokio::test]
+async fn what_a_target_asked_that_a_rule_hides_is_taken_back_and_its_call_that_runs_asks_no_more() {
+    let fed = Script { tools: vec![Tool::new("fed", Behaviour::Fed)], ..Script::default() };
+    let servers = [ScriptedServer::start(Script::echoing(["x"])).await, ScriptedServer::start(fed).await];
+    let servers = [&servers[0], &servers[1]];
+    for with_stream in [true, false] {
+        let (gateway, url) = serving(config(servers, &[(&[], &["a", "b"])])).await;
+        let session = Client::new(&url).unwrap().initialize_as(everything()).await.unwrap();
+        let mut stream = if with_stream { Some(session.get().await.unwrap()) } else { None };
+        let (mut events, at_b) = begin(&session, servers[1], &json!("c")).await;
+        let ask = |id: u32| event(&request(&json!(id), "elicitation/create", &json!({"message": "?"})));
+        let before = servers[1].answers().len();
+        servers[1].feed_to(&at_b, ask(1));
+        let ours = id_of(&events.next_message().await.unwrap().unwrap()).unwrap();
+        gateway.configure(config(servers, &[(&[], &["a"])]));
+        if !with_stream {
+            // Nobody is there who could be told before the next request.
+            session.ask("ping", json!({})).await.unwrap();
+        }
+        let withdrawn = tokio::time::timeout(SOON, news(stream.as_mut().unwrap_or(&mut events))).await;
+        let withdrawn = withdrawn.unwrap().unwrap();
+        assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
+        assert_eq!(withdrawn["params"]["requestId"], ours);
+        let answered = |count: usize| move |server: &ScriptedServer| server.answers().len() == before + count;
+        servers[1].until("the first refusal", answered(1)).await.unwrap();
+        servers[1].feed_to(&at_b, ask(2));
+        servers[1].until("the second refusal", answered(2)).await.unwrap();
+        let told = answers(servers[1]).split_off(before);
+        assert_eq!(told, [(json!(1), json!(-32603)), (json!(2), json!(-32603))]);
+        // What was allowed when it began has its answer, and nothing was asked before that.
+        servers[1].feed_to(&at_b, event(&result(&json!("c"), "done")));
+        assert_eq!(rest(events).await.unwrap(), [result(&json!("c"), "done")]);
     }
 }
 

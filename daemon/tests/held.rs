@@ -7,8 +7,11 @@ mod listening;
 #[path = "support/gateway.rs"]
 mod support;
 
+use std::time::Duration;
+
 use e2e::{
-    client::{Client, Session},
+    asking::{event, news, notification, rest, say},
+    client::{Client, Event, Session},
     scripted::{Behaviour, Script, ScriptedServer, Tool},
 };
 use http::StatusCode;
@@ -24,6 +27,8 @@ use serde_json::{Value, json};
 const ALL: usize = 1 << 20;
 /// More than half of it.
 const MOST: usize = 600 << 10;
+/// Longer than the silence behind which a stream says a comment.
+const LONG: Duration = Duration::from_secs(30);
 
 /// A gateway in front of `target`, and a session of it.
 async fn session(target: &ScriptedServer) -> Session {
@@ -104,4 +109,28 @@ async fn an_answer_that_is_read_whole_since_it_speaks_of_a_task_needs_room_and_o
     assert_eq!((whole.status, whole.error_code()), (StatusCode::SERVICE_UNAVAILABLE, Some(-32603)));
     target.until_seen("notifications/cancelled", 1).await.unwrap();
     assert_eq!(session.post(call(3, "echo", &json!({}))).await.unwrap().error_code(), None);
+}
+
+/// Takes as long as the silence behind which a client is taken to have read what it was written.
+#[tokio::test]
+async fn what_was_written_on_a_get_stream_takes_no_room_beyond_a_silence() {
+    let target = target().await;
+    let session = session(&target).await;
+    let mut stream = session.get().await.unwrap();
+    session.post(call(1, "echo", &json!({}))).await.unwrap();
+    let at_target = target.seen("tools/call")[0].session.clone().unwrap();
+    let log = notification("notifications/message", &json!({"level": "info", "data": "x".repeat(MOST)}));
+    say(&target, &at_target, &log).await.unwrap();
+    assert_eq!(news(&mut stream).await.unwrap(), log);
+    let error = async |id| {
+        let events = session.open(call(id, "fed", &json!({}))).await.unwrap();
+        target.until_feeds(1).await.unwrap();
+        target.feed_call(&at_target, &json!(id), event(&answer(id, MOST)));
+        target.end_feeds();
+        rest(events).await.unwrap()[0].pointer("/error/code").cloned()
+    };
+    assert_eq!(error(2).await, Some(json!(-32603)), "a client that loses it comes back for it");
+    // Of lists it may have been told meanwhile.
+    while stream.next_within(LONG).await.unwrap().unwrap() != Event::default() {}
+    assert_eq!(error(3).await, None);
 }

@@ -91,9 +91,25 @@ impl TwoEndpoints {
         self.state.asked.lock().iter().filter(|asked| method_of(&asked.message) == method).count()
     }
 
+    /// Says a message on the stream of the session that called last; false where that has none.
+    pub fn say(&self, message: &Value) -> bool {
+        let asked = self.asked();
+        let called = asked.iter().rev().find(|asked| method_of(&asked.message) == "tools/call");
+        let session = called.and_then(|called| called.path.split_once('=')).map(|(_, session)| session);
+        let sessions = self.state.sessions.lock();
+        let sender = session.and_then(|session| sessions.get(session)).map(|(sender, _)| sender);
+        let event = jsonrpc::event(None, &message.to_string());
+        sender.is_some_and(|sender| sender.try_send(Ok(event)).is_ok())
+    }
+
     /// Ends every event stream.
     pub fn end_streams(&self) {
         self.state.sessions.lock().clear();
+    }
+
+    /// Waits until so many messages of a method came.
+    pub async fn until_seen(&self, method: &str, times: usize) -> Option<()> {
+        process::poll(PATIENCE, async || (self.count(method) >= times).then_some(())).await
     }
 
     /// Waits until so many streams are open.
@@ -192,7 +208,7 @@ impl State {
                 .to_string(),
             )],
             ("tools/list", _) => {
-                let tools = ["count", "progress", "ping", "vanish"]
+                let tools = ["count", "progress", "ping", "vanish", "hold"]
                     .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
                 vec![jsonrpc::result(id, &json!({"tools": tools}).to_string())]
             }
@@ -216,6 +232,8 @@ impl State {
                 let ping = json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"}).to_string();
                 vec![ping, jsonrpc::result(id, &jsonrpc::text("pinged"))]
             }
+            // The test says the answer.
+            ("tools/call", "hold") => Vec::new(),
             ("tools/call", "vanish") => {
                 self.sessions.lock().remove(session);
                 Vec::new()

@@ -281,10 +281,10 @@ impl Call {
     }
 
     /// Notes that its answer is no stream, or is one no longer: nothing can be handed to it, and what waits goes another
-    /// way.
-    pub fn no_stream(&mut self) {
+    /// way. Whether that was not noted before.
+    pub fn no_stream(&mut self) -> bool {
         if !std::mem::take(&mut self.streams) {
-            return;
+            return false;
         }
         let mut calls = self.session.calls.0.lock();
         let waiting = calls.running.get_mut(&*self.key()).map(|entry| {
@@ -293,6 +293,7 @@ impl Call {
         });
         drop(calls);
         drop(waiting);
+        true
     }
 
     /// Notes that it has its answer, or a refusal in its place.

@@ -130,6 +130,7 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::receive::Budget;
 
     #[test]
     fn the_newest_get_stream_gets_the_messages_and_an_older_one_takes_nothing_with_it() {
@@ -164,5 +165,20 @@ mod tests {
         assert_eq!(numbers(&fourth, behind), Some(vec![2]));
         ended.cancel();
         assert_eq!(numbers(&fourth, 1), None);
+    }
+
+    #[test]
+    fn a_large_message_is_let_go_where_no_get_stream_is_open_that_will_write_it() {
+        const LARGE: usize = 1 << 20;
+        let (channel, ended) = (Channel::new(true), CancellationToken::new());
+        let budget = Budget::new(LARGE as u64);
+        channel.outbox.take(Bytes::from(vec![b'x'; LARGE]), &budget).unwrap();
+        let (stream, _) = channel.take_stream(&ended, None);
+        channel.let_go_of_large();
+        assert_eq!(channel.outbox.bytes(), LARGE);
+        channel.leave_stream(&stream);
+        channel.let_go_of_large();
+        assert_eq!(channel.outbox.bytes(), 0);
+        assert!(budget.share().hold(LARGE as u64).is_ok(), "what it held is given back");
     }
 }

@@ -215,4 +215,24 @@ mod tests {
             "the newest is kept whatever it takes"
         );
     }
+
+    #[test]
+    fn a_large_message_that_was_written_is_let_go_with_its_share_and_nothing_else_is() {
+        let (outbox, budget) = (Outbox::default(), Budget::new(MOST_BYTES as u64 + 1));
+        let large = || Bytes::from(vec![b'x'; MOST_BYTES + 1]);
+        let is_room = || Outbox::default().take(large(), &budget).is_ok();
+        outbox.push(Bytes::from("a"));
+        outbox.let_go(u64::MAX);
+        assert_eq!(numbers(&outbox.read(0)), [1], "a small one stays");
+        assert_eq!(outbox.take(large(), &budget), Ok(2));
+        outbox.let_go(1);
+        assert_eq!(numbers(&outbox.read(0)), [2], "it was not written yet");
+        assert!(!is_room());
+        outbox.let_go(2);
+        assert_eq!((numbers(&outbox.read(0)), outbox.bytes()), (vec![], 0));
+        assert!(is_room());
+        assert_eq!(outbox.push(Bytes::from("b")), 3);
+        outbox.let_go(3);
+        assert_eq!(outbox.read(1).messages, [(3, Bytes::from("b"))], "it is missing among the others");
+    }
 }

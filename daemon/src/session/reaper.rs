@@ -139,3 +139,39 @@ impl Wheel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use mooring_crds::config::GatewayConfig;
+
+    use super::*;
+    use crate::{
+        config::secrets::Secrets,
+        gateway::{Gateway, Shared},
+        receive::Budget,
+        session::record::Principal,
+        testing::{opening, shared},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_message_for_a_client_that_does_not_listen_takes_no_room_beyond_a_sweep() {
+        const LARGE: usize = 1 << 20;
+        let shared = Shared { budget: Budget::new(LARGE as u64), ..shared() };
+        let budget = shared.budget.clone();
+        let gateway = Gateway::start(GatewayConfig::default(), Secrets::default(), shared);
+        let id = gateway.sessions.create(opening()).await.unwrap().to_string();
+        let session = gateway.sessions.find(Some(&id), &Principal::Anonymous).await.unwrap();
+        let outbox = &session.channel().outbox;
+        // Whoever has something to do does it first.
+        let passes = async |time| assert!(timeout(time, std::future::pending::<()>()).await.is_err());
+        // The first sweep is one at once.
+        passes(SWEEP / 2).await;
+        outbox.take(Bytes::from(vec![b'x'; LARGE]), &budget).unwrap();
+        passes(SWEEP / 4).await;
+        assert_eq!(outbox.bytes(), LARGE, "its client may come back within the time");
+        passes(SWEEP / 2).await;
+        assert_eq!(outbox.bytes(), 0);
+        assert!(budget.share().hold(LARGE as u64).is_ok());
+    }
+}

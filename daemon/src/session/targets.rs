@@ -370,3 +370,40 @@ impl Session {
         open.into_values().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        session::record::Record,
+        store::{Revision, Stored},
+        testing,
+    };
+
+    #[test]
+    fn what_another_replica_has_parted_from_is_dropped_here_and_what_has_just_begun_stays() {
+        let session = testing::session();
+        let (parted, kept, begun) =
+            (testing::target_session("a"), testing::target_session("b"), testing::target("c"));
+        let read = |record: &Record, revision| {
+            let stored = Stored { record: Arc::new(record.clone()), revision: Revision(revision) };
+            session.adopt(stored);
+        };
+        let of_kept = testing::record().bound("uid-b", kept.binding()).unwrap();
+        let of_both = of_kept.bound("uid-a", parted.binding()).unwrap();
+        read(&of_both, 2);
+        for open in [&parted, &kept] {
+            session.settle(&open.target, &Ok(Arc::clone(open)));
+        }
+        // Its tie is stored once its handshake is over.
+        let Found::Begin(_, _tell, _opening) = session.look_up(&begun) else { panic!("it is no new one") };
+        read(&of_both, 3);
+        assert_eq!(session.open_targets().len(), 2);
+        assert!(!parted.gone.is_cancelled());
+        read(&of_kept, 4);
+        assert!(parted.gone.is_cancelled() && !kept.gone.is_cancelled());
+        assert!(session.open_target(&parted.target).is_none());
+        assert!(Arc::ptr_eq(&session.open_target(&kept.target).unwrap(), &kept));
+        assert!(matches!(session.look_up(&begun), Found::Opening(_)), "nobody waits for a second handshake");
+    }
+}

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use e2e::{
+    asking::{call, everything, progress, say},
     client::{Answer, Client, Events, Session},
     manifest,
     moored::{Moored, Start},
     process,
-    scripted::{Script, ScriptedServer},
+    scripted::{Interference, Script, ScriptedServer},
 };
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -33,9 +34,7 @@ async fn serve(target: &ScriptedServer, fields: &str) -> Result<Moored, Error> {
 
 /// A call that is in flight for as long as its stream is held.
 async fn hanging(session: &Session, id: u32) -> Result<Events, Error> {
-    let call =
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "a___hang_sse"}});
-    let events = session.open(call.to_string()).await?;
+    let events = session.open(call(&json!(id), "a___hang_sse", None)).await?;
     assert_eq!(events.status, StatusCode::OK);
     Ok(events)
 }
@@ -123,6 +122,31 @@ async fn one_stream_more_than_a_session_may_have_is_refused_and_a_call_is_answer
     drop(open);
     moored.until_metrics(streams(0.0)).await?;
     assert_eq!(session.get().await?.status, StatusCode::OK);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_a_stream_twice_is_counted_as_one() -> Outcome {
+    let target = ScriptedServer::start(Script::default()).await;
+    let moored = serve(&target, "limits: {streamsPerSession: 1}").await?;
+    let session = moored.client()?.initialize_as(everything()).await?;
+    let _place = hanging(&session, 901).await?;
+    let at_target = target.seen("tools/call").remove(0).session.ok_or("no session")?;
+    target.interfere_once("tools/call", Interference::Hold);
+    let (calling, mut calls) = (session.clone(), JoinSet::new());
+    calls.spawn(async move { calling.post(call(&json!(902), "a___echo_sse", Some(&json!("t")))).await });
+    target.until_seen("tools/call", 2).await?;
+    // What is for it on another stream has it seek a place, and so does its answer, which is a stream.
+    say(&target, &at_target, &progress(&json!("t"), 1)).await?;
+    let refused = |metrics: &e2e::moored::Metrics| {
+        metrics.sum("mooring_faults_total", &[("fault", "too_many_streams")])
+    };
+    moored.until_metrics(|metrics| refused(metrics) > 0.5).await?;
+    target.release();
+    let answer = calls.join_next().await.ok_or("there was no call")???;
+    assert_eq!((answer.is_stream(), answer.error_code()), (false, None), "{}", answer.text());
+    let times = refused(&moored.metrics().await?);
+    assert!((times - 1.0).abs() < 0.5, "{times}");
     Ok(())
 }
 

@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use e2e::{
+    asking::{everything, id_of, notification, request, result},
     client::{Answer, ClientError, Session},
     manifest,
     moored::{Moored, Signal},
     process,
     scripted::{Behaviour, Script, ScriptedServer, Tool},
+    two_endpoints::{Named, TwoEndpoints},
 };
 use http::StatusCode;
 use serde_json::json;
@@ -18,13 +20,16 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
+fn gateway(deadline: u32) -> String {
+    let drain = format!("spec: {{drain: {{deadlineSeconds: {deadline}}}, ");
+    manifest::gateway("tools").replace("spec: {", &drain)
+}
+
 async fn start(deadline: u32) -> Result<(ScriptedServer, Moored, Session), Box<dyn std::error::Error>> {
     let mut script = Script::default();
     script.tools.push(Tool::new("fed", Behaviour::Fed));
     let target = ScriptedServer::start(script).await;
-    let drain = format!("spec: {{drain: {{deadlineSeconds: {deadline}}}, ");
-    let gateway = manifest::gateway("tools").replace("spec: {", &drain);
-    let moored = Moored::serve(gateway + &manifest::target("a", "tools", &target.url())).await?;
+    let moored = Moored::serve(gateway(deadline) + &manifest::target("a", "tools", &target.url())).await?;
     let session = moored.client()?.initialize().await?;
     // Behind its list a session has nothing more to hear of.
     session.tools().await?;
@@ -137,5 +142,51 @@ async fn an_idle_daemon_ends_at_once_though_connections_are_open() -> Outcome {
     assert_eq!(moored.ended().await?.code(), Some(0));
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     drop(silent);
+    Ok(())
+}
+
+/// On its own stream, since it has no other: whoever stops to listen there has the server wait in vain.
+#[tokio::test]
+async fn a_client_is_asked_during_the_drain_what_its_running_call_has_a_bridged_server_ask() -> Outcome {
+    let server = TwoEndpoints::start(Named::Path).await?;
+    let target = manifest::target("a", "tools", &server.url());
+    let target = target.replace("spec: {", "spec: {protocol: SSE, ");
+    let mut moored = Moored::serve(gateway(20) + &target).await?;
+    let session = moored.client()?.initialize_as(everything()).await?;
+    let mut calls = JoinSet::new();
+    calls.spawn(async move { session.open(call(1, "a___hold")).await });
+    server.until_seen("tools/call", 1).await.ok_or("no call came")?;
+    drain(&moored).await?;
+    assert!(server.say(&request(&json!("q"), "roots/list", &json!({}))));
+    let mut events = calls.join_next().await.ok_or("there was no call")???;
+    let asked = events.next_message().await?.unwrap_or_default();
+    assert_eq!(asked["method"], json!("roots/list"), "{asked}");
+    assert!(server.say(&notification("notifications/cancelled", &json!({"requestId": "q"}))));
+    let withdrawn = events.next_message().await?.unwrap_or_default();
+    assert_eq!(withdrawn.pointer("/params/requestId"), id_of(&asked).as_ref(), "{withdrawn}");
+    let begun = Instant::now();
+    assert!(server.say(&result(&json!(1), "done")));
+    assert_eq!(events.next_message().await?, Some(result(&json!(1), "done")));
+    assert_eq!(moored.ended().await?.code(), Some(0));
+    assert!(begun.elapsed() < PATIENCE, "what listens has nobody left to listen for: {:?}", begun.elapsed());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_target_that_can_ask_on_the_stream_of_a_call_is_listened_to_beside_it_until_the_drain_alone()
+-> Outcome {
+    let (target, mut moored, _) = start(60).await?;
+    let session = moored.client()?.initialize_as(everything()).await?;
+    let mut fed = session.open(call(1, "a___fed")).await?;
+    target.until_feeds(1).await?;
+    let called = target.seen("tools/call").remove(0).session.ok_or("no session")?;
+    let log = notification("notifications/message", &json!({"level": "info", "data": 1})).to_string();
+    target.until("its own stream", |target| target.push_to(&called, &log) == 1).await?;
+    drain(&moored).await?;
+    // The catalogue's, too.
+    target.until_streams(0).await?;
+    target.feed(e2e::asking::event(&result(&json!(1), "done")));
+    assert_eq!(fed.next_message().await?, Some(result(&json!(1), "done")));
+    assert_eq!(moored.ended().await?.code(), Some(0));
     Ok(())
 }

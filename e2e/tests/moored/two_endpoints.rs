@@ -1,12 +1,19 @@
 //! Targets of the old transport with two endpoints, HTTP+SSE of 2024-11-05, behind a gateway of today.
 
+use std::time::Duration;
+
 use e2e::{
+    asking::{everything, id_of, request, result},
     manifest,
     moored::Moored,
+    process,
     two_endpoints::{Named, TwoEndpoints},
 };
 use http::{Method, StatusCode};
 use serde_json::json;
+use tokio::task::JoinSet;
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -101,5 +108,27 @@ async fn a_server_that_does_not_know_streamable_http_is_found_out_and_no_other_i
     let session = moored.client()?.initialize().await?;
     let error = session.call("old___count", json!({})).await?.response()["error"].to_string();
     assert!(error.contains("HTTP 405"), "{error}");
+    Ok(())
+}
+
+/// More than is held of what other targets say outside of calls: those ask on the streams of calls.
+#[tokio::test]
+async fn a_bridged_server_asks_as_much_at_once_as_another_does_on_the_stream_of_a_call() -> Outcome {
+    let server = TwoEndpoints::start(Named::Path).await?;
+    let moored = serve_as(&server, "SSE, timeouts: {requestSeconds: 10}").await?;
+    let session = moored.client()?.initialize_as(everything()).await?;
+    let (calling, mut calls) = (session.clone(), JoinSet::new());
+    let call = request(&json!(1), "tools/call", &json!({"name": "old___hold", "arguments": {}}));
+    calls.spawn(async move { calling.open(call.to_string()).await });
+    server.until_seen("tools/call", 1).await.ok_or("no call came")?;
+    let text = "x".repeat(3 << 19);
+    assert!(server.say(&request(&json!(7), "elicitation/create", &json!({"message": text}))));
+    let mut events = calls.join_next().await.ok_or("there was no call")???;
+    let asked = events.next_message().await?.unwrap_or_default();
+    assert!(asked["params"]["message"] == json!(text), "{} bytes came", asked.to_string().len());
+    session.post(result(&id_of(&asked).ok_or("no id of ours")?, "yes").to_string()).await?;
+    let answered =
+        async || server.asked().iter().any(|asked| asked.message == result(&json!(7), "yes")).then_some(());
+    process::poll(PATIENCE, answered).await.ok_or("the server has no answer")?;
     Ok(())
 }
