@@ -213,7 +213,10 @@ impl Forward {
             return true;
         }
         match self.sessions.open_stream(self.call.session()) {
-            Ok(place) => self.stream = Some(place),
+            Ok(place) => {
+                self.stream = Some(place);
+                self.call.stream();
+            }
             // The call goes on without; that it did is counted as what refuses other streams, once, though a place is
             // sought again when its answer comes.
             Err(fault) if self.call.no_stream() => self.sessions.metrics.limits.fault(&fault),

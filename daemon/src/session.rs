@@ -25,6 +25,7 @@ pub mod principals;
 pub mod reaper;
 pub mod record;
 pub mod revoked;
+mod slots;
 pub mod state;
 pub mod subscribed;
 pub mod table;
@@ -49,8 +50,8 @@ use self::{
     id::Key,
     places::Places,
     record::{Principal, Record},
+    slots::{Slots, drop_untied},
     state::{Facts, Idle},
-    targets::{Slots, drop_untied},
 };
 use crate::{
     auth::Caller,

@@ -296,6 +296,16 @@ impl Call {
         true
     }
 
+    /// Notes that its answer is a stream after all: a place for it was found.
+    pub fn stream(&mut self) {
+        if std::mem::replace(&mut self.streams, true) {
+            return;
+        }
+        if let Some(entry) = self.session.calls.0.lock().running.get_mut(&*self.key()) {
+            entry.streams = true;
+        }
+    }
+
     /// Notes that it has its answer, or a refusal in its place.
     pub fn answered(&mut self) {
         self.answered = true;
@@ -318,5 +328,28 @@ impl Drop for Call {
             }
             calls.abandoned.push_back(Running { id: self.key().into(), target });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[tokio::test]
+    async fn what_is_for_a_call_waits_for_it_where_its_answer_is_a_stream_and_only_there() {
+        let (session, target, clock) = (testing::session(), testing::target("a"), Arc::new(Pause::default()));
+        let beginning = Beginning { id: b"1", target: &target, clock: &clock, streams: true, token: None };
+        let mut call = Call::begin(&session, beginning).unwrap();
+        let deliver = || session.calls.deliver(&target, To::Any, &Bytes::from_static(b"{}"));
+        let waits = deliver().unwrap();
+        assert!(call.no_stream());
+        assert!(waits.handled.await.is_err(), "it goes another way");
+        assert!(deliver().is_none() && !call.no_stream());
+        call.stream();
+        assert!(deliver().is_some());
+        assert_eq!(call.take_waiting().len(), 1);
+        call.answered();
+        assert!(deliver().is_none());
     }
 }

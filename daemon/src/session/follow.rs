@@ -3,11 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    Session,
-    table::Sessions,
-    targets::{Slot, TargetSession},
-};
+use super::{Session, slots::Slot, table::Sessions, targets::TargetSession};
 use crate::target::Target;
 
 /// What becomes of a target session whose target is not as it was.

@@ -3,16 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{
-    Session,
-    table::Sessions,
-    targets::{Slot, TargetSession},
-};
+use super::{Session, slots::Slot, table::Sessions, targets::TargetSession};
 use crate::access::Access;
 
 impl Sessions {
     /// Ends what the session has open at targets that `access`, its caller's of now, does not show. Nothing of theirs is
-    /// heard from here on, and what they asked is answered in the client's place; where the caller sees one of them
+    /// heard from here on, but on the streams of calls that still run, and what they asked is answered in the client's place; where the caller sees one of them
     /// again, its next use begins anew.
     pub fn part_from_hidden(self: &Arc<Self>, session: &Arc<Session>, access: &Access<'_>) {
         if access.is_unlimited() {
@@ -23,7 +19,7 @@ impl Sessions {
         }
     }
 
-    /// Ends one target session. Nothing of it is heard from here on.
+    /// Ends one target session.
     pub(super) fn part_from(self: &Arc<Self>, session: &Arc<Session>, hidden: Arc<TargetSession>) {
         session.forget(&hidden);
         let (sessions, session) = (Arc::clone(self), Arc::clone(session));
