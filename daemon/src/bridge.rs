@@ -41,10 +41,7 @@ use tokio::{io::DuplexStream, sync::Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::sse::Http;
-use self::{
-    handshake::Joint,
-    table::{Session, Table},
-};
+use self::{handshake::Joint, table::Table};
 use crate::metrics::TargetRefusals;
 
 /// Processes of one bridge at once: each session has one, the catalogue's among them.
@@ -156,19 +153,6 @@ impl Bridge {
             }
         });
         theirs
-    }
-
-    fn session(&self, id: &str) -> Option<Arc<Session>> {
-        self.around.table.find(id)
-    }
-
-    /// Ends a session, and the process that is its own.
-    fn end(&self, id: &str) {
-        let Some(session) = self.around.table.remove(id) else { return };
-        session.conversation.part(session.party);
-        if !session.conversation.is_shared() {
-            session.conversation.end.cancel();
-        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod calls;
 pub mod channel;
 #[cfg(test)]
 mod crossing_properties;
+pub mod driven;
 mod elsewhere;
 pub mod end;
 pub mod ephemeral;

@@ -16,8 +16,9 @@ use moored::{
 use mooring_crds::config::{
     CredentialsConfig, GatewayConfig, TargetConfig, TargetState, TimeoutsConfig, TokenClient,
 };
+use prometheus::TextEncoder;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
 fn target(url: String) -> TargetConfig {
     TargetConfig {
@@ -30,12 +31,28 @@ fn target(url: String) -> TargetConfig {
     }
 }
 
+fn config(target: TargetConfig) -> GatewayConfig {
+    GatewayConfig { targets: vec![target], ..support::config() }
+}
+
 fn gateway(target: TargetConfig) -> Arc<Gateway> {
-    Gateway::start(
-        GatewayConfig { targets: vec![target], ..support::config() },
-        moored::config::secrets::Secrets::default(),
-        support::shared(),
-    )
+    Gateway::start(config(target), moored::config::secrets::Secrets::default(), support::shared())
+}
+
+/// The gateway's metrics.
+fn shown(gateway: &Gateway) -> String {
+    TextEncoder::new().encode_to_string(&gateway.shared.metrics.registry.gather()).unwrap()
+}
+
+/// Waits until the gateway's metrics have this line.
+async fn until_shown(gateway: &Gateway, line: &str) {
+    let mut again = interval(Duration::from_millis(20));
+    let come = timeout(Duration::from_secs(10), async {
+        while !shown(gateway).lines().any(|shown| shown == line) {
+            again.tick().await;
+        }
+    });
+    assert!(come.await.is_ok(), "{line}: {}", shown(gateway));
 }
 
 /// Waits until what the view knows fulfils a condition.
@@ -75,6 +92,25 @@ async fn a_target_that_is_well_but_for_one_list_is_ready_and_its_report_names_th
     assert_eq!((said.targets[0].state, said.targets[0].tools), (TargetState::Ready, 1));
     assert!(said.targets[0].message.contains("prompts/list"), "{said:?}");
     assert_eq!(merged.target_of(Kind::Resources, "a:2"), Some((0, "a:2")), "the others are whole");
+}
+
+#[tokio::test]
+async fn a_target_that_was_silent_under_an_older_configuration_is_up_by_what_the_newer_one_finds() {
+    let (silent, well) =
+        (ScriptedServer::start(Script::default()).await, ScriptedServer::start(Script::echoing(["t"])).await);
+    silent.interfere("initialize", Interference::Hang);
+    let gateway = gateway(target(silent.url()));
+    silent.until_seen("initialize", 1).await.unwrap();
+    gateway.configure(config(target(well.url())));
+    let labels = r#"gateway="tools",target="a""#;
+    let up = format!("mooring_target_up{{{labels}}} 1");
+    until_shown(&gateway, &up).await;
+    let failed = r#"gateway="tools",kind="catalogue",outcome="failed",target="a""#;
+    until_shown(&gateway, &format!("mooring_target_handshakes_total{{{failed}}} 1")).await;
+    // One thread runs all: what is made of a failure is made with its count.
+    assert!(shown(&gateway).contains(&up), "{}", shown(&gateway));
+    let tools = format!("mooring_target_tools{{{labels}}} 1");
+    assert!(shown(&gateway).contains(&tools), "{}", shown(&gateway));
 }
 
 #[tokio::test]

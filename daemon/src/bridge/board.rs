@@ -109,7 +109,7 @@ impl Board {
     /// Takes a subscription back in our own name: nobody waits for the answer.
     fn unsubscribe(&mut self, uri: &str) -> Bytes {
         let params = serde_json::json!({ "uri": uri }).to_string();
-        reply::request(&self.number().to_string(), "resources/unsubscribe", &params)
+        reply::request(&self.number().to_string(), subscriptions::UNSUBSCRIBE, &params)
     }
 
     /// The server has ended: everybody is told.

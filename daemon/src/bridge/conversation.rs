@@ -22,10 +22,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Around,
     board::{Board, Party},
-    outcome::{Begun, Delivery},
-    peer::{NotSent, Outlet, Peer},
+    outcome::{Begun, Delivery, NotBegun},
+    peer::{NotSent, Outlet, Peer, Place},
     queue::{Queue, Reader},
     refusal::Refusal,
+    subscriptions,
     table::Table,
 };
 use crate::jsonrpc::Message;
@@ -103,8 +104,8 @@ impl Conversation {
 
     /// A session is over.
     pub(super) fn part(&self, party: Party) {
-        let messages = self.change(|board| board.part(party));
-        self.outlet.answer(&self.name, &messages);
+        // Within the change: what it takes back may not reach the server behind what another subscribes to meanwhile.
+        self.change(|board| self.outlet.answer(&self.name, &board.part(party)));
     }
 
     /// A request of a session; its answer comes from the reader. `aside` says whether more than that may come there.
@@ -116,19 +117,37 @@ impl Conversation {
         aside: bool,
     ) -> Result<(Reader, Flight), Refusal> {
         let Caller { party, headers } = caller;
-        let Begun { number, message, queue } = self.change(|board| board.begin(party, message, id, aside))?;
+        let place = self.place(message).await?;
+        let mut sent = false;
+        let Begun { number, message, queue } = self.change(|board| {
+            let mut begun = board.begin(party, message, id, aside)?;
+            if let Some(place) = place
+                && let Some(message) = begun.message.take()
+            {
+                place.fill(&message);
+                sent = true;
+            }
+            Ok::<_, NotBegun>(begun)
+        })?;
         let reader = queue.read();
-        let mut flight = Flight { conversation: Arc::clone(self), number, sent: false };
+        let mut flight = Flight { conversation: Arc::clone(self), number, sent };
         let Some(message) = message else { return Ok((reader, flight)) };
         match self.outlet.send(headers, message).await {
             Ok(()) => {
                 flight.sent = true;
                 Ok((reader, flight))
             }
-            // It was not executed, and no later one will be: the session is gone.
-            Err(NotSent::Gone) => Err(Refusal::UnknownSession),
-            Err(other) => Err(other.into()),
+            Err(not_sent) => Err(unsent(not_sent)),
         }
+    }
+
+    /// Room for what takes a subscription back at a shared server, which leaves as soon as it is decided: else another
+    /// session might subscribe to the same, and be heard first.
+    async fn place(&self, message: &Message) -> Result<Option<Place<'_>>, Refusal> {
+        if !self.shared || !subscriptions::takes_back(message) {
+            return Ok(None);
+        }
+        self.outlet.place(message.bytes.len()).await.map_err(unsent)
     }
 
     /// A notification of a session.
@@ -237,6 +256,14 @@ impl Conversation {
     }
 }
 
+fn unsent(error: NotSent) -> Refusal {
+    match error {
+        // It was not executed, and no later one will be: the session is gone.
+        NotSent::Gone => Refusal::UnknownSession,
+        other @ (NotSent::Stuck | NotSent::Refused(_)) => other.into(),
+    }
+}
+
 impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation").field("name", &self.name).finish_non_exhaustive()
@@ -250,3 +277,7 @@ impl Drop for Flight {
         self.conversation.change(left);
     }
 }
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod tests;

@@ -78,13 +78,13 @@ impl Bridge {
         let shaken = joint.0.get_or_init(|| self.first(head, message, id)).await.clone()?;
         let (party, stream) = shaken.conversation.join().ok_or(Refusal::UnknownSession)?;
         let text = reply::result(id, shaken.result.get().as_bytes());
-        Ok((self.admit(Session { conversation: shaken.conversation, party, stream })?, text))
+        Ok((self.admit(Session::new(shaken.conversation, party, stream))?, text))
     }
 
     async fn first(&self, head: &Parts, message: &Message, id: &Bytes) -> Result<Shaken, Refusal> {
         let (conversation, guard) = self.reach(head, true).await?;
         let (session, text) = self.shake(conversation, head, message, id).await?;
-        let Session { conversation, party, stream: _ } = session;
+        let Session { conversation, party, .. } = session;
         conversation.part(party);
         let answered: Answered<'_> = serde_json::from_slice(&text).map_err(|_| unlike())?;
         let result = answered.result.ok_or_else(unlike)?.to_owned();
@@ -140,7 +140,9 @@ impl Bridge {
         let answered: Answered<'_> = serde_json::from_slice(&text).map_err(|_| unlike())?;
         match answered {
             Answered { error: Some(error), result: _ } => Err(Refusal::Server(error.to_owned())),
-            Answered { error: None, result: Some(_) } => Ok((Session { conversation, party, stream }, text)),
+            Answered { error: None, result: Some(_) } => {
+                Ok((Session::new(conversation, party, stream), text))
+            }
             Answered { error: None, result: None } => Err(unlike()),
         }
     }
@@ -148,11 +150,18 @@ impl Bridge {
     /// Makes it a session that can be found.
     fn admit(&self, session: Session) -> Result<String, Refusal> {
         let conversation = Arc::clone(&session.conversation);
-        let id = self.around.table.insert(session).map_err(|_| Refusal::Random)?;
+        let (id, session) = self.around.table.insert(session).map_err(|_| Refusal::Random)?;
         // Looked at behind the entry: the end of a server takes entries out first.
         if conversation.end.is_cancelled() {
             self.around.table.forget(&conversation);
         }
+        let (table, begun) = (Arc::clone(&self.around.table), id.clone());
+        self.around.tasks.spawn(async move {
+            // Whoever asked may have left while the answer was on its way: then nobody has the id, to end it by.
+            if !session.is_used().await {
+                table.end(&begun);
+            }
+        });
         Ok(id)
     }
 }

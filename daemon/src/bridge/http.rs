@@ -52,7 +52,7 @@ where
         },
         Method::DELETE => match session(bridge, &head.headers) {
             Ok((id, _)) => {
-                bridge.end(id);
+                bridge.around.table.end(id);
                 whole(StatusCode::OK, Bytes::new())
             }
             Err(refusal) => refused(&refusal, None),
@@ -99,7 +99,7 @@ async fn answer(bridge: &Bridge, head: &Parts, message: &Message) -> Result<Answ
         return Ok(answer);
     }
     let (_, session) = session(bridge, &head.headers)?;
-    let Session { conversation, party, stream: _ } = &*session;
+    let Session { conversation, party, .. } = &*session;
     let caller = Caller { party: *party, headers: &head.headers };
     match &message.kind {
         Kind::Request { id, .. } => {
@@ -123,7 +123,9 @@ fn session<'a>(
 ) -> Result<(&'a str, std::sync::Arc<Session>), Refusal> {
     let id = headers.get(SESSION_ID).ok_or(Refusal::MissingSession)?;
     let id = id.to_str().map_err(|_| Refusal::UnknownSession)?;
-    Ok((id, bridge.session(id).ok_or(Refusal::UnknownSession)?))
+    let session = bridge.around.table.find(id).ok_or(Refusal::UnknownSession)?;
+    session.touch();
+    Ok((id, session))
 }
 
 /// An event stream: `first`, then what the reader gives, until its end. `flight` is over with it.
@@ -170,10 +172,54 @@ fn whole(status: StatusCode, body: Bytes) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use mooring_crds::config::CommandConfig;
+    use std::sync::Arc;
 
-    use super::{super::Source, *};
+    use mooring_crds::config::{CommandConfig, Isolation};
+
+    use super::{
+        super::{Source, table::UNUSED},
+        *,
+    };
     use crate::testing::shared;
+
+    const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+
+    fn post(text: &'static str) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(Bytes::from_static(text.as_bytes())));
+        *request.method_mut() = Method::POST;
+        request
+    }
+
+    /// A bridge in front of a process that answers `initialize` and says no more.
+    fn bridge(isolation: Isolation) -> Arc<Bridge> {
+        let script = r#"read line; id=${line#*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{}}"; cat >/dev/null"#;
+        let command = ["sh", "-c", script].map(str::to_owned).into();
+        let source = Source::Process(CommandConfig { command, isolation, ..CommandConfig::default() });
+        let shared = shared();
+        Bridge::new("a", source, &shared.tasks, &shared.metrics.target("tools", "a").refusals)
+    }
+
+    #[tokio::test]
+    async fn a_session_whose_client_did_not_get_its_id_ends_and_one_that_was_used_stays() {
+        for isolation in [Isolation::PerSession, Isolation::Shared] {
+            let bridge = bridge(isolation);
+            let mut begun = Vec::new();
+            for _ in 0..2 {
+                let answer = handle(&bridge, post(INITIALIZE)).await;
+                begun.push(answer.headers().get(SESSION_ID).cloned().unwrap());
+            }
+            let is_there = |id: &HeaderValue| bridge.around.table.find(id.to_str().unwrap()).is_some();
+            assert!(begun.iter().all(is_there));
+            let mut used = post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+            used.headers_mut().insert(SESSION_ID, begun[1].clone());
+            assert_eq!(handle(&bridge, used).await.status(), StatusCode::ACCEPTED);
+            // Only now, since the clock would not wait for a process.
+            tokio::time::pause();
+            drop(timeout(UNUSED * 2, std::future::pending::<()>()).await);
+            assert_eq!((is_there(&begun[0]), is_there(&begun[1])), (false, true), "{isolation:?}");
+            tokio::time::resume();
+        }
+    }
 
     #[tokio::test]
     async fn a_session_that_there_is_no_process_left_for_is_refused_and_counted() {
@@ -181,10 +227,7 @@ mod tests {
         let refusals = shared.metrics.target("tools", "a").refusals;
         let bridge = Bridge::new("a", Source::Process(CommandConfig::default()), &shared.tasks, &refusals);
         bridge.processes.forget_permits(super::super::MOST_PROCESSES);
-        let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
-        let mut request = Request::new(Full::new(Bytes::from_static(initialize.as_bytes())));
-        *request.method_mut() = Method::POST;
-        assert_eq!(handle(&bridge, request).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(handle(&bridge, post(INITIALIZE)).await.status(), StatusCode::SERVICE_UNAVAILABLE);
         let shown =
             prometheus::TextEncoder::new().encode_to_string(&shared.metrics.registry.gather()).unwrap();
         let line = r#"mooring_target_refusals_total{gateway="tools",limit="processes",target="a"} 1"#;

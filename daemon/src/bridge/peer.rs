@@ -57,6 +57,20 @@ pub(super) struct Written {
     _room: OwnedSemaphorePermit,
 }
 
+/// Room for one message, taken before it is decided what it says.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    line: mpsc::Permit<'a, Written>,
+    room: OwnedSemaphorePermit,
+}
+
+impl Place<'_> {
+    /// Sends it, without waiting.
+    pub(super) fn fill(self, message: &[u8]) {
+        self.line.send(Written { text: lines::line(message), _room: self.room });
+    }
+}
+
 impl Input {
     /// The way, and where it leads.
     pub(super) fn new() -> (Self, mpsc::Receiver<Written>) {
@@ -65,11 +79,16 @@ impl Input {
     }
 
     /// Waits for room; a message that is larger than all of it takes it whole.
-    async fn send(&self, message: &[u8]) -> Result<(), NotSent> {
-        let room = Arc::clone(&self.room).acquire_many_owned(needed(message.len() + 1)).await;
+    async fn place(&self, bytes: usize) -> Result<Place<'_>, NotSent> {
+        let room = Arc::clone(&self.room).acquire_many_owned(needed(bytes + 1)).await;
         let room = room.map_err(|_| NotSent::Gone)?;
-        let written = Written { text: lines::line(message), _room: room };
-        self.lines.send(written).await.map_err(|_| NotSent::Gone)
+        let line = self.lines.reserve().await.map_err(|_| NotSent::Gone)?;
+        Ok(Place { line, room })
+    }
+
+    async fn send(&self, message: &[u8]) -> Result<(), NotSent> {
+        self.place(message.len()).await?.fill(message);
+        Ok(())
     }
 
     /// Whether there was room for all of them, as one.
@@ -125,6 +144,17 @@ impl Outlet {
             }
         };
         timeout(TAKE_TIME, sending).await.unwrap_or(Err(NotSent::Stuck))
+    }
+
+    /// Waits for room for a message of about this size; none where nothing says in which order messages arrive.
+    pub(super) async fn place(&self, bytes: usize) -> Result<Option<Place<'_>>, NotSent> {
+        match self {
+            Self::Lines(input) => {
+                let place = timeout(TAKE_TIME, input.place(bytes)).await.unwrap_or(Err(NotSent::Stuck))?;
+                Ok(Some(place))
+            }
+            Self::Posts(_) => Ok(None),
+        }
     }
 
     /// Answers the server in our own name. Never waits: whoever listens to the server must go on listening.

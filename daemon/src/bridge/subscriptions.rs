@@ -13,6 +13,9 @@ pub(super) const MOST: usize = 1024;
 /// Bytes of their URIs.
 const MOST_BYTES: usize = 1 << 20;
 
+/// What takes a subscription back.
+pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
+
 /// Who has subscribed to what.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
@@ -41,6 +44,11 @@ pub(super) fn uri(message: &Message) -> Option<Box<str>> {
     (!uri.is_empty()).then(|| uri.into())
 }
 
+/// Whether a message takes a subscription back.
+pub(super) fn takes_back(message: &Message) -> bool {
+    matches!(&message.kind, Kind::Request { method, .. } if method.as_str() == UNSUBSCRIBE)
+}
+
 impl Subscriptions {
     /// A request of a session, which may subscribe, or take that back.
     pub(super) fn ask(&mut self, party: Party, message: &Message) -> Result<Meant, Full> {
@@ -54,7 +62,7 @@ impl Subscriptions {
                     meant.subscribes = Some(uri);
                 }
             }
-            "resources/unsubscribe" => {
+            UNSUBSCRIBE => {
                 meant.is_kept = uri(message).is_some_and(|uri| self.remove(party, &uri));
             }
             _ => {}

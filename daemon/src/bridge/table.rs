@@ -1,11 +1,17 @@
 //! The sessions of a bridge by their ids, and how many servers it speaks to.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
 
 use super::{board::Party, conversation::Conversation, queue::Queue};
+
+/// How long a session may go unused once it has begun. A client's next word is `notifications/initialized`.
+pub(super) const UNUSED: Duration = Duration::from_secs(30);
 
 /// A session.
 #[derive(Debug)]
@@ -16,6 +22,8 @@ pub(super) struct Session {
     pub(super) party: Party,
     /// What belongs to none of its requests.
     pub(super) stream: Arc<Queue>,
+    /// Fires when anybody comes with its id.
+    used: Notify,
 }
 
 /// All sessions.
@@ -29,14 +37,38 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Counted(Arc<Table>);
 
+impl Session {
+    /// One that nobody has used yet.
+    pub(super) fn new(conversation: Arc<Conversation>, party: Party, stream: Arc<Queue>) -> Self {
+        Self { conversation, party, stream, used: Notify::new() }
+    }
+
+    /// Notes that somebody has its id.
+    pub(super) fn touch(&self) {
+        self.used.notify_one();
+    }
+
+    /// Waits until it was used or is over; `false` where neither comes in time.
+    pub(super) async fn is_used(&self) -> bool {
+        let word = async {
+            tokio::select! {
+                () = self.used.notified() => {}
+                () = self.conversation.end.cancelled() => {}
+            }
+        };
+        timeout(UNUSED, word).await.is_ok()
+    }
+}
+
 impl Table {
     /// A new session under an id that nobody can guess.
-    pub(super) fn insert(&self, session: Session) -> Result<String, getrandom::Error> {
+    pub(super) fn insert(&self, session: Session) -> Result<(String, Arc<Session>), getrandom::Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)?;
         let id = format!("{:032x}", u128::from_be_bytes(random));
-        self.sessions.lock().insert(id.clone(), Arc::new(session));
-        Ok(id)
+        let session = Arc::new(session);
+        self.sessions.lock().insert(id.clone(), Arc::clone(&session));
+        Ok((id, session))
     }
 
     /// The session of an id.
@@ -44,9 +76,13 @@ impl Table {
         self.sessions.lock().get(id).cloned()
     }
 
-    /// Takes a session out.
-    pub(super) fn remove(&self, id: &str) -> Option<Arc<Session>> {
-        self.sessions.lock().remove(id)
+    /// Ends a session, and the server that is its own.
+    pub(super) fn end(&self, id: &str) {
+        let Some(session) = self.sessions.lock().remove(id) else { return };
+        session.conversation.part(session.party);
+        if !session.conversation.is_shared() {
+            session.conversation.end.cancel();
+        }
     }
 
     /// Takes the sessions of a conversation out: its server has ended.

@@ -187,6 +187,15 @@ impl Listing {
         }
     }
 
+    /// Whether it is well; none where that is not known yet.
+    pub fn is_up(&self) -> Option<bool> {
+        match self.state {
+            State::Pending => None,
+            State::Ready(_) => Some(true),
+            State::Failed(_) => Some(false),
+        }
+    }
+
     /// What went wrong, in a sentence that does not change from try to try.
     pub fn message(&self) -> String {
         match &self.state {

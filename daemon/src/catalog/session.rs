@@ -106,10 +106,13 @@ pub(super) async fn run(begin: Begin, known: Known) {
             Over::Failed(failure) => Some(failure),
         };
         if let Some(failure) = failure {
-            tracing::warn!(target = target.alias(), %failure, "catalogue: the target cannot be listed");
             let Some(view) = view.upgrade() else { return };
-            kept.listing.set_failed(failure);
-            reading::publish(&view, false, &kept.listing);
+            kept.listing.set_failed(failure.clone());
+            // Of a target that was reconfigured meanwhile this says nothing: another session asks it.
+            if !view.publish(kept.listing.clone()) {
+                return;
+            }
+            tracing::warn!(target = target.alias(), %failure, "catalogue: the target cannot be listed");
         }
         if timeout(kept.pause, stop.cancelled()).await.is_ok() {
             return;

@@ -124,7 +124,7 @@ impl View {
         self.begun + Duration::from_secs(self.used.load(Ordering::Relaxed))
     }
 
-    /// Whether the operator's report and the metrics are made of it.
+    /// Whether the operator's report is made of it, and its targets' metrics, which are one series for all views.
     pub fn is_reported(&self) -> bool {
         self.version == LATEST && self.capabilities == ClientCapabilities::default()
     }
@@ -170,15 +170,23 @@ impl View {
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Takes what a catalogue session learnt; nothing where its target was reconfigured meanwhile.
-    pub(super) fn publish(&self, listing: Listing) {
+    /// Takes what a catalogue session learnt, and shows it in the metrics; nothing where its target was reconfigured
+    /// meanwhile. Whether it was taken.
+    pub(super) fn publish(&self, listing: Listing) -> bool {
         let mut state = self.state.lock();
-        if let Some(entry) = state.entries.get_mut(listing.uid())
-            && entry.listing.is_of(listing.target())
-        {
-            entry.listing = Arc::new(listing);
-            self.merge(&state);
+        let Some(entry) = state.entries.get_mut(listing.uid()) else { return false };
+        if !entry.listing.is_of(listing.target()) {
+            return false;
         }
+        // Under the lock: the session that comes behind has the same series.
+        if self.is_reported()
+            && let Some(up) = listing.is_up()
+        {
+            listing.target().metrics.listed(up, listing.items(Kind::Tools).len());
+        }
+        entry.listing = Arc::new(listing);
+        self.merge(&state);
+        true
     }
 
     fn merge(&self, state: &State) {

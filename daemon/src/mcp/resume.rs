@@ -49,6 +49,10 @@ pub(super) fn post(context: &Context<'_>, session: &Arc<Session>, position: &Pos
         let error = reply::error(Some(&stream.request), -32603, "the stream cannot be named", None);
         return event_response(Answer::whole(sse::message(&error)));
     };
+    // The connection that it is taken from may be stuck.
+    if let Some(rest) = post.rest() {
+        sessions.spawn(rest.run());
+    }
     let resumed = Resumed {
         session: Arc::clone(session),
         changes: post.outbox.follow(),

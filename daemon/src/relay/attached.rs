@@ -12,7 +12,10 @@ use super::{
     event_response,
     events::{Chunk, Events, Next},
 };
-use crate::body::Answer as Body;
+use crate::{
+    body::{Answer as Body, Chunks},
+    session::driven::Driven,
+};
 
 /// A stream that a connection reads.
 struct Attached {
@@ -24,14 +27,23 @@ struct Attached {
 
 /// The answer whose body is this stream. What is ready of it leaves with the head, in one write.
 pub(super) async fn respond(events: Events) -> Response<Body> {
-    let late = Arc::clone(&events.late);
+    let (late, kept) = (Arc::clone(&events.late), events.client.kept().cloned());
     let mut attached = Attached { events: Some(events), more: true };
     let first = attached.next().await.map(Chunk::Ok);
     let rest = stream::unfold(attached, |mut attached| async move {
         let chunk = attached.next().await?;
         Some((Chunk::Ok(chunk), attached))
     });
-    event_response(Body::chunks(Box::pin(stream::iter(first).chain(rest)), None).failing(late))
+    let chunks: Chunks = Box::pin(stream::iter(first).chain(rest));
+    let body = match kept {
+        Some(post) => {
+            let driven = Driven::new(chunks);
+            post.driven_by(&driven);
+            Body::driven(driven)
+        }
+        None => Body::chunks(chunks, None),
+    };
+    event_response(body.failing(late))
 }
 
 impl Attached {

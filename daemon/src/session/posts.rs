@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     pin::pin,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
+    driven::{Driven, Rest},
     finished::{Held, Part},
     outbox::Outbox,
 };
@@ -52,6 +53,8 @@ pub struct Post {
     given_up: AtomicBool,
     /// Fires at every change of the two.
     changed: Notify,
+    /// What has it go on, while a connection does.
+    driven: OnceLock<Weak<Driven>>,
 }
 
 /// A connection that reads a stream, one of several that follow each other.
@@ -89,6 +92,18 @@ impl Post {
         }
     }
 
+    /// Notes what has it go on.
+    pub fn driven_by(&self, driven: &Arc<Driven>) {
+        // Once, by the connection that reads it first.
+        let _: &Weak<Driven> = self.driven.get_or_init(|| Arc::downgrade(driven));
+    }
+
+    /// Takes it from the connection that has it go on: whoever took it over sees to that from now on. None where none
+    /// does.
+    pub fn rest(&self) -> Option<Rest> {
+        self.driven.get()?.upgrade()?.take()
+    }
+
     fn give_up(&self) {
         self.given_up.store(true, Ordering::Release);
         self.changed.notify_waiters();
@@ -112,6 +127,7 @@ impl Posts {
             reader: AtomicU32::new(0),
             given_up: AtomicBool::new(false),
             changed: Notify::new(),
+            driven: OnceLock::new(),
         });
         numbered.streams.insert(post.number, Arc::clone(&post));
         (post, Reader(0))

@@ -1,7 +1,10 @@
 //! Streams that answer calls, from the client's side: ids and priming of each version, a client that lost its connection
 //! and comes back, and the bounds of what is kept for it.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use e2e::{
     client::{Event, Events, Session},
@@ -157,6 +160,35 @@ async fn a_stream_is_taken_up_though_its_first_connection_is_not_seen_to_be_gone
     target.feed(event(&result(1)));
     assert_eq!(Event::messages(&third.rest().await?), [log(0), result(1)]);
     assert_eq!(Event::messages(&second.rest().await?), [] as [Value; 0]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stream_is_taken_up_though_its_first_connection_is_stuck_and_has_it_go_on_no_more() -> Outcome {
+    let (target, moored) = start().await?;
+    let session = moored.client()?.initialize().await?;
+    let (stuck, primer) = opened(&target, &session, 1).await?;
+    let large = event(&log(0)).replacen("data: ", &format!("data: {}", " ".repeat(128 << 10)), 1);
+    // Until every buffer on the way is full: for half a second nothing more was taken.
+    let still = AtomicUsize::new(0);
+    let is_stuck = |target: &ScriptedServer| {
+        let mut fed = 0;
+        while target.feed(large.clone()) == 1 {
+            fed += 1;
+        }
+        if fed > 0 {
+            still.store(0, Ordering::Relaxed);
+        }
+        still.fetch_add(1, Ordering::Relaxed) >= 25
+    };
+    target.until("all buffers full", is_stuck).await?;
+    let mut again = session.get_behind(&primer).await?;
+    assert_eq!(next(&mut again).await?.message(), Some(log(0)));
+    target.until("room again", |target| target.feed(event(&log(1)) + &event(&result(1))) == 1).await?;
+    let rest = Event::messages(&again.rest().await?);
+    assert!(rest.ends_with(&[log(1), result(1)]), "{rest:?}");
+    let rest = Event::messages(&stuck.rest().await?);
+    assert!(rest.iter().all(|message| *message == log(0)), "a message went to two streams: {rest:?}");
     Ok(())
 }
 

@@ -7,24 +7,14 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::{
     super::{
         kind::{self, ByKind, Kind},
-        listing::{Hello, Listing},
+        listing::Hello,
         lists::{self, Unread},
-        view::View,
     },
     Begin, FIRST_PAUSE, Kept, Over,
 };
 use crate::{fault::TargetFailure, target::handshake::Established};
 
-/// Shows what is known of the target. Its metrics are one series for all views, so only the view that the report is
-/// made of writes them.
-pub(super) fn publish(view: &View, up: bool, listing: &Listing) {
-    if view.is_reported() {
-        listing.target().metrics.listed(up, listing.items(Kind::Tools).len());
-    }
-    view.publish(listing.clone());
-}
-
-/// Shows at once what the target announces; whether it is well, its lists will say. None where the view is gone.
+/// Shows at once what the target announces; whether it is well, its lists will say. None where nobody looks any more.
 pub(super) fn introduce(
     begin: &Begin,
     established: &Established,
@@ -41,8 +31,7 @@ pub(super) fn introduce(
         known.unread.set(kind, None);
     }
     let view = begin.view.upgrade()?;
-    view.publish(kept.listing.clone());
-    Some(())
+    view.publish(kept.listing.clone()).then_some(())
 }
 
 /// Reads the lists of these kinds beside each other, and shows each as it comes: one that is slow keeps no other waiting.
@@ -82,16 +71,18 @@ pub(super) async fn read(
         // Well as soon as its tools were read.
         if kind == Kind::Tools {
             kept.listing.set_ready(established.version);
-            publish(&view, true, &kept.listing);
-        } else {
-            view.publish(kept.listing.clone());
+        }
+        if !view.publish(kept.listing.clone()) {
+            return Err(Over::Stopped);
         }
     }
     // It may list no tools at all.
     if kept.listing.version() != Some(established.version) {
         let Some(view) = view.upgrade() else { return Err(Over::Stopped) };
         kept.listing.set_ready(established.version);
-        publish(&view, true, &kept.listing);
+        if !view.publish(kept.listing.clone()) {
+            return Err(Over::Stopped);
+        }
     }
     (kept.pause, kept.lost) = (FIRST_PAUSE, false);
     Ok(())
