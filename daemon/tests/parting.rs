@@ -73,8 +73,7 @@ async fn a_target_that_was_hidden_is_not_lost_to_a_caller_who_sees_it_again() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_target_that_has_moved_is_ended_where_it_was_and_begun_anew_where_its_policy_says_so()
-{
+async fn a_target_that_has_moved_is_begun_anew_where_its_policy_says_so_and_goes_on_where_it_comes_back() {
     for (policy, goes_on) in [(OnSessionLoss::Reinitialize, true), (OnSessionLoss::Fail, false)] {
         let older = ScriptedServer::start(Script::echoing(["echo"])).await;
         let newer = ScriptedServer::start(Script::echoing(["echo"])).await;
@@ -83,7 +82,6 @@ async fn a_session_of_a_target_that_has_moved_is_ended_where_it_was_and_begun_an
         let open = using(&gateway, &session, "t").await;
         gateway.configure(config(vec![of(&newer)]));
         assert!(open.gone.is_cancelled());
-        older.until("its end", |older| older.open_sessions().is_empty()).await.unwrap();
         let now = gateway.snapshot().targets.first().map(Arc::clone).unwrap();
         for _ in 0..2 {
             let again = gateway.sessions.target_session(&session, &now, &Arc::default()).await;
@@ -93,5 +91,22 @@ async fn a_session_of_a_target_that_has_moved_is_ended_where_it_was_and_begun_an
         }
         newer.until_seen("tools/list", 1).await.unwrap();
         assert_eq!(newer.counts().initializes, 1 + usize::from(goes_on), "{policy:?}");
+        gateway.configure(config(vec![of(&older)]));
+        let back = using(&gateway, &session, "t").await;
+        assert_eq!(back.wire.id == open.wire.id, !goes_on, "{policy:?}");
     }
+}
+
+#[tokio::test]
+async fn a_target_that_was_taken_out_is_not_lost_where_it_is_put_in_again() {
+    let server = ScriptedServer::start(Script::echoing(["echo"])).await;
+    let (gateway, session) = gateway(target(&server), Secrets::default()).await;
+    server.until_seen("tools/list", 1).await.unwrap();
+    let open = using(&gateway, &session, "t").await;
+    gateway.configure(config(Vec::new()));
+    // The catalogue's and the session's own.
+    server.until_seen("DELETE", 2).await.unwrap();
+    gateway.configure(config(vec![target(&server)]));
+    let again = using(&gateway, &session, "t").await;
+    assert!(again.wire.id.is_some() && again.wire.id != open.wire.id);
 }

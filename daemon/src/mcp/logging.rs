@@ -34,7 +34,11 @@ pub(super) async fn set_level(
     sessions.set_log_level(session, level).await?;
     let open = session.open_targets();
     // A target that does not listen delays nobody, and is told again in its next session.
-    let told = timeout(TOLD, join_all(open.iter().map(|open| open.set_log_level(level)))).await;
+    let told = timeout(
+        TOLD,
+        join_all(open.iter().map(async |open| open.set_log_level(&sessions.own_id(), level).await)),
+    )
+    .await;
     tracing::debug!(in_time = told.is_ok(), level, "log level");
     Ok(json_response(Answer::whole(reply::result(id, b"{}"))))
 }

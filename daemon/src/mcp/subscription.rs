@@ -46,7 +46,7 @@ impl Subscription {
     /// To be called with the target's answer.
     pub(super) fn answered(&self, session: &Session, target: &Target, answer: &Answer) {
         match self {
-            // What is still coming is no refusal: those are small.
+            // A refusal that comes as an event is not seen here: then one is asked for again that is refused again.
             Self::Made(uri) if answer.as_whole().is_none_or(|json| error_object(json).is_none()) => {
                 session.channel().subscribed.add(&target.config.uid, uri);
             }

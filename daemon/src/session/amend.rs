@@ -80,7 +80,7 @@ impl Sessions {
 
     /// Notes that the target forgot `gone`. What that means to the session is the target's policy.
     pub async fn target_session_forgotten(&self, session: &Session, gone: &TargetSession) {
-        // Whoever parted from it has said in the record what it is to the session.
+        // Whoever parted from it says in the record what it is to the session, or it is of no use where its target is now.
         if gone.gone.is_cancelled() {
             return;
         }

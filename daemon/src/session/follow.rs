@@ -1,5 +1,6 @@
 //! What a new configuration means to target sessions in use: one whose target is as it was stays, one whose target was
-//! configured anew goes on there, and one whose target is gone is parted from. Begins no session.
+//! configured anew goes on there, one whose target has moved is of no more use, and one whose target is gone is parted
+//! from. Begins no session.
 
 use std::sync::Arc;
 
@@ -11,8 +12,11 @@ use crate::target::Target;
 enum Moved {
     /// It goes on at the target as it is now.
     On(Arc<TargetSession>),
-    /// It ends: there is no such target any more, or it is elsewhere now and does not know it there.
-    Over,
+    /// The target is elsewhere now, and does not know it there. Calls that run where it was may end there, and it is there
+    /// still should the target come back.
+    Elsewhere,
+    /// There is no such target any more.
+    Removed,
 }
 
 impl Sessions {
@@ -26,10 +30,8 @@ impl Sessions {
                     old.unheard.cancel();
                     self.listen(session, &open);
                 }
-                Moved::Over => {
-                    old.gone.cancel();
-                    old.target.delete_later(old.newest_wire(), &self.tasks);
-                }
+                Moved::Elsewhere => old.gone.cancel(),
+                Moved::Removed => self.part_from(session, old),
             }
         }
     }
@@ -49,14 +51,14 @@ impl Session {
             let old = Arc::clone(open);
             let target = current.iter().find(|target| *target.config.uid == **uid);
             let Some(target) = target else {
-                moved.push((old, Moved::Over));
+                moved.push((old, Moved::Removed));
                 return false;
             };
             let next = record.targets.get(uid).and_then(|binding| old.moved(binding, target).ok());
             let goes_on = next.is_some();
             moved.push((
                 old,
-                next.map_or(Moved::Over, |next| {
+                next.map_or(Moved::Elsewhere, |next| {
                     *open = Arc::new(next);
                     Moved::On(Arc::clone(open))
                 }),

@@ -8,8 +8,8 @@ use crate::access::Access;
 
 impl Sessions {
     /// Ends what the session has open at targets that `access`, its caller's of now, does not show. Nothing of theirs is
-    /// heard from here on, but on the streams of calls that still run, and what they asked is answered in the client's place; where the caller sees one of them
-    /// again, its next use begins anew.
+    /// heard from here on, but on the streams of calls that the target lets run on, and what they asked is answered in the
+    /// client's place; where the caller sees one of them again, its next use begins anew.
     pub fn part_from_hidden(self: &Arc<Self>, session: &Arc<Session>, access: &Access<'_>) {
         if access.is_unlimited() {
             return;
@@ -20,12 +20,12 @@ impl Sessions {
     }
 
     /// Ends one target session.
-    pub(super) fn part_from(self: &Arc<Self>, session: &Arc<Session>, hidden: Arc<TargetSession>) {
-        session.forget(&hidden);
+    pub(super) fn part_from(self: &Arc<Self>, session: &Arc<Session>, parted: Arc<TargetSession>) {
+        session.forget(&parted);
         let (sessions, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
-            sessions.untie(&session, &hidden.target.config.uid, &hidden.binding()).await;
-            hidden.target.delete(&hidden.newest_wire()).await;
+            sessions.untie(&session, &parted.target.config.uid, &parted.binding()).await;
+            parted.target.delete(&parted.newest_wire()).await;
         });
     }
 }

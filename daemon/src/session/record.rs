@@ -68,7 +68,8 @@ pub enum Binding {
         /// The address behind the Service that gave it, where that is known.
         endpoint: Option<SocketAddr>,
     },
-    /// The target forgot it; calls are refused until the client initialises again.
+    /// The target forgot it; calls are refused until the client initialises again, unless the target's policy is to begin a
+    /// new one.
     Lost,
 }
 

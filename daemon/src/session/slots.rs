@@ -31,7 +31,7 @@ pub(super) struct Opening {
     pub(super) is_hidden: bool,
 }
 
-/// Takes out what is open at targets that the record knows no session at: another replica has parted from it.
+/// Takes out what is open at targets that the record knows no session at: it was parted from, here or by another replica.
 pub(super) fn drop_untied(ties: &mut Ties) {
     let Ties { record, slots, .. } = ties;
     slots.retain(|uid, slot| match slot {
@@ -87,7 +87,9 @@ impl Session {
                 let (tell, opening) = watch::channel(None);
                 let outcome = opening.clone();
                 let slot = Opening { target: Arc::clone(target), outcome, is_hidden: false };
-                ties.slots.insert(uid, Slot::Opening(slot));
+                if let Some(Slot::Open(older)) = ties.slots.insert(uid, Slot::Opening(slot)) {
+                    older.gone.cancel();
+                }
                 Found::Begin(Arc::clone(target), tell, opening)
             }
         }

@@ -1,10 +1,7 @@
 //! One target session that a client's session uses: what is said to it, and how it stands in the record.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -41,8 +38,6 @@ pub struct TargetSession {
     pub(super) listening: AtomicBool,
     /// Fires when the target has answered whether it can be.
     pub(super) listened: CancellationToken,
-    /// Requests of our own that it was sent.
-    asked: AtomicU64,
 }
 
 impl TargetSession {
@@ -57,7 +52,6 @@ impl TargetSession {
             gone,
             listening: AtomicBool::new(false),
             listened: CancellationToken::new(),
-            asked: AtomicU64::new(0),
         }
     }
 
@@ -92,23 +86,22 @@ impl TargetSession {
         }
     }
 
-    /// Has the target log from this level on (2025-11-25, logging). Best effort, as a notification.
-    pub async fn set_log_level(&self, level: &str) {
-        self.told("logging/setLevel", &serde_json::json!({ "level": level })).await;
+    /// Has the target log from this level on (2025-11-25, logging), by a request of this id, raw JSON. Best effort, as a
+    /// notification.
+    pub async fn set_log_level(&self, id: &str, level: &str) {
+        self.told(id, "logging/setLevel", &serde_json::json!({ "level": level })).await;
     }
 
     /// Has the target say when the resource of this URI changes (2025-11-25, resources, subscriptions). Best effort, as a
     /// notification; whether it answered in time.
-    pub(super) async fn subscribe(&self, uri: &str) -> bool {
-        self.told("resources/subscribe", &serde_json::json!({ "uri": uri })).await
+    pub(super) async fn subscribe(&self, id: &str, uri: &str) -> bool {
+        self.told(id, "resources/subscribe", &serde_json::json!({ "uri": uri })).await
     }
 
     /// Has the target do something on our own account; whether it answered in time.
-    async fn told(&self, method: &str, params: &serde_json::Value) -> bool {
-        // Unlike any id of a client's, which pass unchanged.
-        let id = format!("\"mooring-{}\"", self.asked.fetch_add(1, Ordering::Relaxed));
+    async fn told(&self, id: &str, method: &str, params: &serde_json::Value) -> bool {
         let (wire, params) = (self.newest_wire(), params.to_string());
-        let asked = timeout(NOTICE, unary::ask_as(&self.target, &wire, &id, method, &params)).await;
+        let asked = timeout(NOTICE, unary::ask_as(&self.target, &wire, id, method, &params)).await;
         match &asked {
             Ok(Ok(_)) => {}
             Ok(Err(none)) => tracing::debug!(target = self.target.alias(), method, ?none, "not taken"),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tokio::{sync::watch, time::timeout};
+use tokio_util::sync::CancellationToken;
 
 pub use super::target_session::TargetSession;
 use super::{
@@ -165,8 +166,10 @@ impl Sessions {
             session.known_channel().map(|channel| channel.subscribed.at(&open.target.config.uid));
         let subscribed = subscribed.unwrap_or_default();
         if level.is_some() || !subscribed.is_empty() {
-            let (session, open) = (Arc::clone(session), Arc::clone(open));
-            self.spawn(async move { catch_up(&session, &open, level.as_deref(), &subscribed).await });
+            let (sessions, session, open) = (Arc::clone(self), Arc::clone(session), Arc::clone(open));
+            self.spawn(
+                async move { sessions.catch_up(&session, &open, level.as_deref(), &subscribed).await },
+            );
         }
     }
 
@@ -178,18 +181,28 @@ impl Sessions {
             }
         }
     }
-}
 
-/// Tells a target session what its client has told others of it.
-async fn catch_up(session: &Session, open: &TargetSession, level: Option<&str>, subscribed: &[Box<str>]) {
-    if let Some(level) = level {
-        open.set_log_level(level).await;
-    }
-    for uri in subscribed {
-        // It may have been taken back meanwhile.
-        let still = session.channel().subscribed.holds(&open.target.config.uid, uri);
-        if still && !open.subscribe(uri).await {
-            return;
+    /// Tells a target session what its client has told others of it, for as long as that is of use.
+    async fn catch_up(
+        &self,
+        session: &Session,
+        open: &TargetSession,
+        level: Option<&str>,
+        subscribed: &[Box<str>],
+    ) {
+        if let Some(level) = level {
+            open.set_log_level(&self.own_id(), level).await;
+        }
+        for uri in subscribed {
+            let over = [&open.gone, &session.ended, &self.tasks.drain];
+            if over.into_iter().any(CancellationToken::is_cancelled) {
+                return;
+            }
+            // It may have been taken back meanwhile.
+            let still = session.channel().subscribed.holds(&open.target.config.uid, uri);
+            if still && !open.subscribe(&self.own_id(), uri).await {
+                return;
+            }
         }
     }
 }
