@@ -1,4 +1,4 @@
-//! Folders that go with the value that stands for them.
+//! Folders that go with the value that stands for them, and files that are put where others may read them already.
 
 use std::{
     fs, io,
@@ -13,18 +13,29 @@ pub struct Folder(PathBuf);
 impl Folder {
     /// Makes a folder whose name begins so.
     pub fn temporary(name: &str) -> io::Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let unique =
-            format!("mooring-{name}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(unique);
+        let path = std::env::temp_dir().join(format!("mooring-{name}-{}", Self::next()));
         fs::create_dir_all(&path)?;
         Ok(Self(path))
+    }
+
+    /// What no other test has in a name.
+    fn next() -> String {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
+}
+
+/// Puts a copy of `file` at `place`, as a whole: a program that another test has just started may be reading it there.
+pub(crate) fn put(file: &Path, place: &Path) -> io::Result<()> {
+    let unique = Folder::next();
+    let beside = place.with_added_extension(unique);
+    fs::copy(file, &beside)?;
+    fs::rename(&beside, place)
 }
 
 impl Drop for Folder {

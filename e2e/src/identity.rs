@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use crate::{
+    folder,
     peers::{InstallError, Packages, install_packages},
     settings,
 };
@@ -59,7 +60,7 @@ impl IdentityProvider {
         let peers = install_packages(Packages::Identity).await?;
         // Node looks for packages beside the script, not where it is started.
         let script = peers.npm.join("provider.mjs");
-        std::fs::copy(settings::checkout().join("e2e/clients/oidc/provider.mjs"), &script)?;
+        folder::put(&settings::checkout().join("e2e/clients/oidc/provider.mjs"), &script)?;
         // It takes a port, not a socket: one that was free a moment ago.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut command = Command::new(&peers.node);

@@ -6,7 +6,10 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use tokio::process::Command;
 
 use super::{NodePeers, Packages, PeerError, install_packages};
-use crate::{folder::Folder, process};
+use crate::{
+    folder::{self, Folder},
+    process,
+};
 
 /// The revision whose frozen requirements are asked for.
 pub const REVISION: &str = "2025-11-25";
@@ -40,7 +43,7 @@ pub async fn judge_server(url: &str) -> Result<Verdicts, PeerError> {
 pub async fn judge_client(scenario: &str, moored: Option<&Path>) -> Result<(bool, String), PeerError> {
     let (suite, results) = (Suite::install().await?, Folder::temporary("conformance")?);
     let client = suite.0.npm.join("client.mjs");
-    std::fs::copy(Packages::Conformance.folder().join("client.mjs"), &client)?;
+    folder::put(&Packages::Conformance.folder().join("client.mjs"), &client)?;
     let mut command = suite.command("client", results.path());
     // The suite hands this to a shell.
     command.arg("--command").arg(format!("'{}' '{}'", suite.0.node.display(), client.display()));
