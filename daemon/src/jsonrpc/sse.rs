@@ -54,6 +54,8 @@ impl Splitter {
             self.started = true;
             if self.buffer.starts_with(BOM) {
                 self.buffer.advance(BOM.len());
+                // Where it came in pieces, some of it was searched, and what follows was not.
+                self.searched = 0;
             }
         }
         if self.buffer.len() > self.limit && self.end().is_none() {
@@ -285,6 +287,19 @@ mod tests {
         splitter.push(b"data: 2\r").unwrap();
         assert!(!splitter.finish());
         assert_eq!(splitter.next_event(), None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_that_comes_in_pieces_hides_no_line_end_behind_it() {
+        let stream = b"\xef\xbb\xbf\r\r\r\rdata: 1\n\n";
+        let mut pieces = Splitter::new(64);
+        let mut events = Vec::new();
+        for piece in [&stream[..1], &stream[1..2], &stream[2..]] {
+            pieces.push(piece).unwrap();
+            events.extend(std::iter::from_fn(|| pieces.next_event()));
+        }
+        assert_eq!(events, split(stream, stream.len()));
+        assert_eq!(events.len(), 3);
     }
 
     #[test]
