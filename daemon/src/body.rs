@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::{
     fault::{Blame, Fault},
     metrics::{GatewayMetrics, METHODS, Outcome},
-    session::{admission::InFlight, driven::Driven, ephemeral::Ephemeral, id::Key, places::Place},
+    session::{admission::InFlight, ephemeral::Ephemeral, id::Key, places::Place},
 };
 
 /// Chunks as they come. An error breaks the connection off: the only way left to say that an answer is not whole.
@@ -38,7 +38,6 @@ pub struct Answer {
 enum Content {
     Whole(Bytes),
     Chunks { chunks: Chunks, length: Option<u64> },
-    Driven(Arc<Driven>),
 }
 
 /// What is said of a request when its answer has ended, or when the caller has left before it began.
@@ -121,16 +120,11 @@ impl Answer {
         Self { content: Content::Chunks { chunks, length }, late: None, account: None }
     }
 
-    /// A body that is still coming, and that can be taken from its connection.
-    pub fn driven(driven: Arc<Driven>) -> Self {
-        Self { content: Content::Driven(driven), late: None, account: None }
-    }
-
     /// Its bytes, where they are all there.
     pub fn as_whole(&self) -> Option<&Bytes> {
         match &self.content {
             Content::Whole(bytes) => Some(bytes),
-            Content::Chunks { .. } | Content::Driven(_) => None,
+            Content::Chunks { .. } => None,
         }
     }
 
@@ -165,7 +159,6 @@ impl Body for Answer {
             Content::Whole(bytes) if bytes.is_empty() => None,
             Content::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
             Content::Chunks { chunks, length: _ } => std::task::ready!(chunks.as_mut().poll_next(cx)),
-            Content::Driven(driven) => std::task::ready!(driven.poll_next(cx)),
         };
         if let Some(account) = &mut this.account {
             if let Some(Ok(data)) = &next {
@@ -186,7 +179,7 @@ impl Body for Answer {
         match &self.content {
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Chunks { length: Some(length), .. } => SizeHint::with_exact(*length),
-            Content::Chunks { length: None, .. } | Content::Driven(_) => SizeHint::default(),
+            Content::Chunks { length: None, .. } => SizeHint::default(),
         }
     }
 }

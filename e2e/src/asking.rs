@@ -1,6 +1,8 @@
 //! What tests of requests to clients begin with: two scripted targets whose calls the test feeds, and the messages that
 //! both sides write. It judges nothing.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -67,6 +69,15 @@ pub async fn begin(
     Ok((events, called.ok_or("a call outside of any session")?))
 }
 
+/// Uses a target once, so that it has a session of this client's; its id.
+pub async fn use_once(
+    session: &Session,
+    (server, alias): (&ScriptedServer, &str),
+) -> Result<String, Box<dyn std::error::Error>> {
+    session.post(call(&json!("first"), &format!("{alias}___echo"), None)).await?;
+    Ok(server.seen("tools/call").pop().and_then(|seen| seen.session).ok_or("no session")?)
+}
+
 /// Says a message on the GET stream of a session of `server`'s, once it is open.
 pub async fn say(server: &ScriptedServer, session: &str, message: &Value) -> Result<(), Overdue> {
     let message = message.to_string();
@@ -111,6 +122,21 @@ pub async fn news(events: &mut Events) -> Result<Value, ClientError> {
         let method = message.get("method").and_then(Value::as_str);
         if !method.is_some_and(|method| method.ends_with("/list_changed")) {
             return Ok(message);
+        }
+    }
+}
+
+/// Nothing but comments comes on a stream for so long.
+pub async fn hears_nothing(stream: &mut Events, within: Duration) -> Result<(), ClientError> {
+    loop {
+        match stream.next_within(within).await {
+            Ok(Some(event)) if event.data.as_deref().unwrap_or_default().is_empty() => {}
+            // Something, or the end.
+            Ok(event) => {
+                return Err(ClientError::Unexpected { status: stream.status, body: format!("{event:?}") });
+            }
+            Err(ClientError::Deadline(_)) => return Ok(()),
+            Err(error) => return Err(error),
         }
     }
 }

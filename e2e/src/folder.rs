@@ -13,15 +13,9 @@ pub struct Folder(PathBuf);
 impl Folder {
     /// Makes a folder whose name begins so.
     pub fn temporary(name: &str) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("mooring-{name}-{}", Self::next()));
+        let path = std::env::temp_dir().join(format!("mooring-{name}-{}", unique()));
         fs::create_dir_all(&path)?;
         Ok(Self(path))
-    }
-
-    /// What no other test has in a name.
-    fn next() -> String {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Where it is.
@@ -30,10 +24,15 @@ impl Folder {
     }
 }
 
+/// What no other test has in a name.
+fn unique() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// Puts a copy of `file` at `place`, as a whole: a program that another test has just started may be reading it there.
 pub(crate) fn put(file: &Path, place: &Path) -> io::Result<()> {
-    let unique = Folder::next();
-    let beside = place.with_added_extension(unique);
+    let beside = place.with_added_extension(unique());
     fs::copy(file, &beside)?;
     fs::rename(&beside, place)
 }

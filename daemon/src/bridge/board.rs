@@ -183,8 +183,7 @@ impl Board {
 
     /// Nobody waits for a request any more.
     pub(super) fn leave(&mut self, number: u64) {
-        if let Some(at) = self.flights.iter().position(|flight| flight.number == number) {
-            let flight = self.flights.remove(at);
+        if let Some(flight) = self.land(number) {
             if self.left.len() >= REMEMBERED {
                 self.left.pop_front();
             }
@@ -194,12 +193,17 @@ impl Board {
 
     /// As [`Self::leave`], where the server was not sent the request.
     pub(super) fn unsent(&mut self, number: u64) {
-        if let Some(at) = self.flights.iter().position(|flight| flight.number == number) {
-            let flight = self.flights.remove(at);
-            if let Some(uri) = &flight.subscribes {
-                self.subscriptions.remove(flight.party, uri);
-            }
+        if let Some(flight) = self.land(number)
+            && let Some(uri) = &flight.subscribes
+        {
+            self.subscriptions.remove(flight.party, uri);
         }
+    }
+
+    /// Takes out the request of this number, where it is in flight.
+    fn land(&mut self, number: u64) -> Option<Flight> {
+        let at = self.flights.iter().position(|flight| flight.number == number)?;
+        Some(self.flights.remove(at))
     }
 
     /// A notification of a session, as the server is sent it; none where it speaks of nothing that the server knows.

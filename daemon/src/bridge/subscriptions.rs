@@ -1,12 +1,10 @@
 //! Pure: which sessions of a shared server have subscribed to which resources. The server knows one client, so that what
 //! one session subscribes to it would tell all of them, and what one takes back it would tell nobody.
 
-use std::{borrow::Cow, collections::BTreeSet};
-
-use bytes::Bytes;
+use std::collections::BTreeSet;
 
 use super::board::Party;
-use crate::jsonrpc::{Kind, Message, envelope, span};
+use crate::jsonrpc::{Kind, Message, span};
 
 /// Subscriptions at one server.
 pub(super) const MOST: usize = 1024;
@@ -39,9 +37,7 @@ pub(super) struct Meant {
 
 /// The URI that a message is about; none where it cannot be told, or names nothing.
 pub(super) fn uri(message: &Message) -> Option<Box<str>> {
-    let raw: Bytes = span::value(&message.bytes, &["params", "uri"])?;
-    let uri: Cow<'_, str> = envelope::text(&raw).ok()?;
-    (!uri.is_empty()).then(|| uri.into())
+    span::text(&message.bytes, &["params", "uri"]).filter(|uri| !uri.is_empty()).map(Into::into)
 }
 
 /// Whether a message takes a subscription back.
@@ -118,6 +114,8 @@ fn is_within(uri: &str, whole: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Pure: where in a JSON document a value stands that is needed too rarely to be read with the envelope.
 
-use std::{fmt, ops::Range};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use bytes::Bytes;
 use serde::{
@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::keys::distinct;
+use super::{envelope, keys::distinct};
 
 /// Where the value stands to which `path`, a list of object keys, leads.
 ///
@@ -29,6 +29,11 @@ pub fn find(json: &[u8], path: &[&str]) -> Option<Range<usize>> {
 /// The value itself, sharing the allocation of `json`.
 pub fn value(json: &Bytes, path: &[&str]) -> Option<Bytes> {
     find(json, path).map(|range| json.slice(range))
+}
+
+/// The text itself, where it is a string.
+pub fn text(json: &Bytes, path: &[&str]) -> Option<String> {
+    envelope::text(&value(json, path)?).ok().map(Cow::into_owned)
 }
 
 /// `json` with the values at these places, each raw JSON, in place of those that stand there. Places that do not lie

@@ -1,12 +1,8 @@
 //! Notes what clients subscribe to, and take back: a target session that is begun in another's place is told of it.
 
-use std::borrow::Cow;
-
-use bytes::Bytes;
-
 use crate::{
     body::Answer,
-    jsonrpc::{Kind, Message, envelope, span},
+    jsonrpc::{Kind, Message, span},
     session::Session,
     target::{Target, exchange::error_object},
 };
@@ -29,9 +25,7 @@ impl Subscription {
             "resources/unsubscribe" => Self::TakenBack,
             _ => return None,
         };
-        let raw: Bytes = span::value(&message.bytes, &["params", "uri"])?;
-        let uri: Cow<'_, str> = envelope::text(&raw).ok()?;
-        Some(meant(uri.into()))
+        span::text(&message.bytes, &["params", "uri"]).map(|uri| meant(uri.into()))
     }
 
     /// To be called before the request is sent: a target session that is begun for it is told of nothing that it takes

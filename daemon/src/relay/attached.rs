@@ -39,7 +39,7 @@ pub(super) async fn respond(events: Events) -> Response<Body> {
         Some(post) => {
             let driven = Driven::new(chunks);
             post.driven_by(&driven);
-            Body::driven(driven)
+            Body::chunks(Box::pin(stream::poll_fn(move |cx| driven.poll_next(cx))), None)
         }
         None => Body::chunks(chunks, None),
     };

@@ -244,8 +244,9 @@ impl Sessions {
 
     /// Ends a session of which nothing was stored.
     pub(super) fn part(&self, session: &Session) {
+        let reason = *session.reason.get_or_init(|| EndReason::Deleted);
         session.ended.cancel();
-        let running = session.calls.end_all(&Fault::SessionEnded(EndReason::Deleted));
+        let running = session.calls.end_all(&Fault::SessionEnded(reason));
         self.farewell(session, running);
     }
 

@@ -18,16 +18,6 @@ impl Sessions {
             self.part_from(session, hidden);
         }
     }
-
-    /// Ends one target session.
-    pub(super) fn part_from(self: &Arc<Self>, session: &Arc<Session>, parted: Arc<TargetSession>) {
-        session.forget(&parted);
-        let (sessions, session) = (Arc::clone(self), Arc::clone(session));
-        self.tasks.spawn(async move {
-            sessions.untie(&session, &parted.target.config.uid, &parted.binding()).await;
-            parted.target.delete(&parted.newest_wire()).await;
-        });
-    }
 }
 
 impl Session {

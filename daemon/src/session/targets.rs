@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     capabilities::ServerCapabilities,
-    fault::{EndReason, Fault},
+    fault::Fault,
     target::{
         OnBehalf, Target, exchange,
         handshake::{Introduction, handshake},
@@ -90,9 +90,8 @@ impl Sessions {
             let outcome = sessions.begin(&session, &target, &of).await;
             let is_hidden = session.settle(&target, &outcome);
             // Looked at behind the entry: an end takes the entries first and finds this one, or came before and is seen
-            // here. One of a single request ends without a reason.
-            let over = session.ended.is_cancelled().then_some(EndReason::Deleted);
-            let outcome = match session.end_reason().or(over) {
+            // here.
+            let outcome = match session.end_reason() {
                 None => outcome,
                 Some(reason) => {
                     if let Some(open) = session.take_target(&target) {
@@ -171,6 +170,16 @@ impl Sessions {
                 async move { sessions.catch_up(&session, &open, level.as_deref(), &subscribed).await },
             );
         }
+    }
+
+    /// Parts from one target session: it is heard no more, its tie leaves the record, and its target is told.
+    pub(super) fn part_from(self: &Arc<Self>, session: &Arc<Session>, parted: Arc<TargetSession>) {
+        session.forget(&parted);
+        let (sessions, session) = (Arc::clone(self), Arc::clone(session));
+        self.tasks.spawn(async move {
+            sessions.untie(&session, &parted.target.config.uid, &parted.binding()).await;
+            parted.target.delete(&parted.newest_wire()).await;
+        });
     }
 
     /// Listens to every target that the session has used.

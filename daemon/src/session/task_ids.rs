@@ -1,7 +1,7 @@
 //! Pure: ids of tasks. A target's task is shown to the client under its target's alias, so that two targets' tasks never
 //! meet and each leads back to its own (2025-11-25, tasks; DESIGN §4).
 
-use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use std::{ops::Range, sync::LazyLock};
 
 use bytes::Bytes;
 use memchr::memmem::Finder;
@@ -82,8 +82,7 @@ pub fn split(exposed: &str) -> Option<(&str, &str)> {
 
 /// The id of the task that a request is about, as the client wrote it.
 pub fn requested(message: &Bytes) -> Option<String> {
-    let raw = span::value(message, &["params", "taskId"])?;
-    text(&raw).ok().map(Cow::into_owned)
+    span::text(message, &["params", "taskId"])
 }
 
 fn edit(message: &Bytes, places: &[&[&str]], new: impl Fn(&str) -> Option<String>) -> Bytes {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use e2e::{
-    asking::{Scene, begin, call, event, id_of, news, notification, request, rest, result, say},
+    asking::{Scene, begin, call, event, id_of, news, notification, request, rest, result, say, use_once},
     client::{Events, Session},
     scripted::ScriptedServer,
 };
@@ -16,15 +16,6 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn ask(of: &str) -> Value {
     request(&json!(1), "elicitation/create", &json!({"message": of}))
-}
-
-/// Uses a target once, so that it has a session of this client's; its id.
-async fn use_once(
-    session: &Session,
-    (server, alias): (&ScriptedServer, &str),
-) -> Result<String, Box<dyn std::error::Error>> {
-    session.post(call(&json!("first"), &format!("{alias}___echo"), None)).await?;
-    Ok(server.seen("tools/call").pop().and_then(|seen| seen.session).ok_or("no session")?)
 }
 
 /// Reads a request to the client and answers it with what it asked; gives back what it asked.

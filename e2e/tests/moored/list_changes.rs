@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use e2e::{
-    client::{ClientError, Events},
+    asking::hears_nothing,
+    client::Events,
     manifest,
     moored::Moored,
     scripted::{Interference, RawAnswer, Script, ScriptedServer},
@@ -23,18 +24,6 @@ async fn hears_of_a_change(stream: &mut Events) -> Outcome {
     assert_eq!(message.get("method"), Some(&json!("notifications/tools/list_changed")));
     assert_eq!(message.get("id"), None);
     Ok(())
-}
-
-/// Nothing but comments comes for a while.
-async fn hears_nothing(stream: &mut Events) -> Outcome {
-    loop {
-        match stream.next_within(A_WHILE).await {
-            Ok(Some(event)) if event.data.as_deref().unwrap_or_default().is_empty() => {}
-            Ok(event) => return Err(format!("{event:?} came, or the end").into()),
-            Err(ClientError::Deadline(_)) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 #[tokio::test]
@@ -58,7 +47,7 @@ async fn each_stream_hears_of_a_change_once_and_the_next_list_is_the_new_one() -
     for (session, stream) in sessions.iter().zip(&mut streams) {
         hears_of_a_change(stream).await?;
         assert_eq!(session.tools().await?, ["a___after"]);
-        hears_nothing(stream).await?;
+        hears_nothing(stream, A_WHILE).await?;
     }
     assert_eq!(without_stream.tools().await?, ["a___after"]);
     assert_eq!(target.count("initialize"), 1, "the gateway's own session has the one stream");
@@ -142,7 +131,7 @@ async fn a_stream_that_is_opened_behind_a_change_hears_of_it_at_once() -> Outcom
     hears_of_a_change(&mut late).await?;
     // One that has listed since then has seen it.
     assert_eq!(witness.tools().await?, ["a___after"]);
-    hears_nothing(&mut witness.get().await?).await?;
+    hears_nothing(&mut witness.get().await?, A_WHILE).await?;
     Ok(())
 }
 
@@ -156,10 +145,10 @@ async fn a_list_that_did_not_change_is_not_told() -> Outcome {
     target.until_streams(1).await?;
     assert_eq!(target.push(LIST_CHANGED), 1);
     target.until_seen("tools/list", 2).await?;
-    hears_nothing(&mut stream).await?;
+    hears_nothing(&mut stream, A_WHILE).await?;
     assert_eq!(target.push(r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#), 1);
     assert_eq!(target.push(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#), 1);
-    hears_nothing(&mut stream).await?;
+    hears_nothing(&mut stream, A_WHILE).await?;
     assert_eq!(target.count("tools/list"), 2);
     Ok(())
 }
@@ -197,6 +186,6 @@ async fn what_a_target_asks_on_its_own_stream_is_refused_and_a_ping_answered() -
     let answers = target.answers();
     assert_eq!((&answers[0]["id"], &answers[0]["error"]["code"]), (&json!(0), &json!(-32601)));
     assert_eq!((&answers[1]["id"], &answers[1]["result"]), (&json!("p"), &json!({})));
-    hears_nothing(&mut stream).await?;
+    hears_nothing(&mut stream, A_WHILE).await?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use e2e::{
+    asking::hears_nothing,
     client::{ClientError, Events, Session},
     manifest,
     moored::Moored,
@@ -21,18 +22,6 @@ async fn hears(stream: &mut Events, method: &str) -> Outcome {
     let message = stream.next_message().await?.ok_or("the stream ended")?;
     assert_eq!(message.get("method"), Some(&json!(method)));
     Ok(())
-}
-
-/// Nothing but comments comes for a while.
-async fn hears_nothing(stream: &mut Events) -> Outcome {
-    loop {
-        match stream.next_within(A_WHILE).await {
-            Ok(Some(event)) if event.data.as_deref().unwrap_or_default().is_empty() => {}
-            Ok(event) => return Err(format!("{event:?} came, or the end").into()),
-            Err(ClientError::Deadline(_)) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 async fn all(session: &Session) -> Result<[Vec<String>; 4], ClientError> {
@@ -123,7 +112,7 @@ async fn a_change_of_each_kind_is_told_once_by_its_name_and_the_next_list_is_the
     target.push(r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#);
     hears(&mut stream, "notifications/resources/list_changed").await?;
     assert_eq!(session.templates().await?, ["b://{x}"]);
-    hears_nothing(&mut stream).await?;
+    hears_nothing(&mut stream, A_WHILE).await?;
     assert_eq!(
         (target.count("tools/list"), target.count("prompts/list")),
         (1, 2),

@@ -1,11 +1,7 @@
 //! What targets say without asking: on exactly one stream of the client's, the right one (2025-11-25, transports,
 //! multiple connections; cases 004 and 028).
 
-use e2e::{
-    asking::{Scene, begin, call, event, news, notification, progress, rest, result, say},
-    client::Session,
-    scripted::ScriptedServer,
-};
+use e2e::asking::{Scene, begin, event, news, notification, progress, rest, result, say, use_once};
 use serde_json::{Value, json};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -16,14 +12,6 @@ fn log(of: &str) -> Value {
 
 fn updated(uri: &str) -> Value {
     notification("notifications/resources/updated", &json!({"uri": uri}))
-}
-
-async fn use_once(
-    session: &Session,
-    (server, alias): (&ScriptedServer, &str),
-) -> Result<String, Box<dyn std::error::Error>> {
-    session.post(call(&json!("first"), &format!("{alias}___echo"), None)).await?;
-    Ok(server.seen("tools/call").pop().and_then(|seen| seen.session).ok_or("no session")?)
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::client::{ClientError, Events};
+use e2e::asking::hears_nothing;
 
 use super::*;
 
@@ -56,18 +56,6 @@ async fn a_caller_sees_and_calls_what_a_rule_allows_and_the_rest_does_not_exist(
     Ok(())
 }
 
-/// Nothing but comments comes for a while.
-async fn hears_nothing(stream: &mut Events) -> Outcome {
-    loop {
-        match stream.next_within(A_WHILE).await {
-            Ok(Some(event)) if event.data.as_deref().unwrap_or_default().is_empty() => {}
-            Ok(event) => return Err(format!("{event:?} came, or the end").into()),
-            Err(ClientError::Deadline(_)) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 // Case 032: not those that may not see the target.
 #[tokio::test]
 async fn a_change_of_tools_is_told_to_those_alone_who_see_it() -> Outcome {
@@ -87,7 +75,7 @@ async fn a_change_of_tools_is_told_to_those_alone_who_see_it() -> Outcome {
     b.until_streams(1).await?;
     b.set_tools(Script::echoing(["y"]).tools);
     assert!(hers.next_message().await?.is_some());
-    hears_nothing(&mut doras).await?;
+    hears_nothing(&mut doras, A_WHILE).await?;
     a.until_streams(1).await?;
     a.set_tools(Script::echoing(["y"]).tools);
     assert!(hers.next_message().await?.is_some() && doras.next_message().await?.is_some());
